@@ -1,0 +1,90 @@
+"""Where a message departs from its schema: a list of differences, or one assertion with all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from workersai_contracts.catalogue import load_schema, schema_names
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+    from referencing import Registry
+
+SHOWN = 120  # characters of a value that a message shows
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One difference between a message and its schema.
+
+    `path` leads to the place in the message (`$.result.status`), `schema_path` to the demand in the schema.
+    `expected` is what the schema says there, `got` what the message has; `message` says it in one line.
+    """
+
+    path: str
+    schema_path: str
+    expected: Any
+    got: Any
+    message: str
+
+
+class ContractMismatch(AssertionError):  # noqa: N818 - it says what was found, as pytest prints it
+    """A message that is not what the contract says; pytest shows every difference at once."""
+
+    def __init__(self, schema_name: str, found: list[Mismatch]) -> None:
+        """Keep the differences in `mismatches`."""
+        self.schema_name = schema_name
+        self.mismatches = found
+        lines = [f"not a {schema_name}: {len(found)} difference{'s' if len(found) > 1 else ''}"]
+        super().__init__("\n  ".join([*lines, *(difference.message for difference in found)]))
+
+
+def mismatches(instance: Any, schema_name: str) -> list[Mismatch]:
+    """Find every difference between parsed JSON and the message schema of that short name, none if it holds.
+
+    Raises LookupError when there is no such schema.
+    """
+    errors = _validator(schema_name).iter_errors(instance)
+    return sorted((_mismatch(error) for error in errors), key=lambda found: (found.path, found.schema_path))
+
+
+def validate(instance: Any, schema_name: str) -> None:
+    """Hold parsed JSON to the message schema of that short name.
+
+    Raises ContractMismatch with all differences, LookupError when there is no such schema.
+    """
+    if found := mismatches(instance, schema_name):
+        raise ContractMismatch(schema_name, found)
+
+
+@cache
+def _validator(schema_name: str) -> Validator:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - importing the contracts stays light
+
+    return Draft202012Validator(load_schema(schema_name), registry=_registry())
+
+
+@cache
+def _registry() -> Registry[Any]:
+    from referencing import Registry, Resource  # noqa: PLC0415 - importing the contracts stays light
+
+    schemas = (Resource.from_contents(load_schema(name)) for name in schema_names())
+    return schemas @ Registry()
+
+
+def _mismatch(error: ValidationError) -> Mismatch:
+    schema_path = "/".join(str(step) for step in error.absolute_schema_path)
+    return Mismatch(
+        path=error.json_path,
+        schema_path=schema_path,
+        expected=error.validator_value,
+        got=error.instance,
+        message=f"{error.json_path}: {_shorten(error.message)} (schema: {schema_path})",
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"

@@ -1,0 +1,87 @@
+"""Admission: is this the model's input? The service's own verdict, and its documented limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from workersai_emulator.refusals import refused_input
+from workersai_emulator.validation import InputRefused, validate_input
+
+if TYPE_CHECKING:
+    from workersai_contracts import ModelCard
+    from workersai_emulator.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A submit that gets into the queue: its form, how many items, and whether its run can succeed."""
+
+    form: Literal["requests", "bare"]
+    items: int
+    runs: bool = True
+
+
+def check_input(card: ModelCard, inputs: object, settings: Settings) -> None:
+    """Pass what the model takes in one call. Raises Refused with the validator's words.
+
+    Facts: `input.validator`, `texts.over-100`.
+    """
+    _check_schema(card, inputs)
+    if card.texts_per_call is None or settings.assumed("texts.over-100") == "accepted":
+        return
+    if not isinstance(inputs, dict):
+        return
+    for key in ("text", "queries", "documents"):
+        texts = inputs.get(key)
+        if isinstance(texts, list) and len(texts) > card.texts_per_call:
+            raise refused_input(f"Length of '/{key}' must be <= {card.texts_per_call} not met")
+
+
+def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
+    """Let a submit into the queue, or raise Refused.
+
+    Facts: `batch.schema`, `batch.bare`, `batch.gpt-oss`, `submit.validation`, `submit.empty`, `submit.bare`.
+    """
+    if not isinstance(inputs, dict):
+        raise refused_input(_complaint(card, inputs) or "")
+    moment = settings.assumed("submit.validation")
+    at_submit = card.validated == "submit" if moment == "by-task" else moment == "submit"
+    if "requests" not in inputs:
+        return _admit_bare(card, inputs, at_submit=at_submit)
+    requests = inputs["requests"]
+    if requests == [] and settings.assumed("submit.empty") == "done":
+        return Admitted("requests", 0)
+    if at_submit or requests == []:
+        _check_schema(card, inputs)
+        return Admitted("requests", len(requests) if isinstance(requests, list) else 0)
+    return Admitted("requests", *_at_run_time(card, requests))
+
+
+def _admit_bare(card: ModelCard, inputs: dict[str, Any], *, at_submit: bool) -> Admitted:
+    if card.task == "Text Generation":
+        return Admitted("bare", 1, runs=False)
+    if at_submit:
+        _check_schema(card, inputs)
+    return Admitted("bare", 1, runs=_complaint(card, inputs) is None)
+
+
+def _at_run_time(card: ModelCard, requests: object) -> tuple[int, bool]:
+    if not isinstance(requests, list):
+        return 0, False
+    return len(requests), all(_complaint(card, item) is None for item in requests)
+
+
+def _check_schema(card: ModelCard, inputs: object) -> None:
+    complaint = _complaint(card, inputs)
+    if complaint is not None:
+        raise refused_input(complaint)
+
+
+def _complaint(card: ModelCard, inputs: object) -> str | None:
+    try:
+        validate_input(card, inputs)
+    except InputRefused as refused:
+        return refused.complaint
+    # A card that requires nothing lets any JSON pass the validator; what is no object has no inputs.
+    return None if isinstance(inputs, dict) else "Type mismatch of '/', 'object' not met"

@@ -1,0 +1,267 @@
+"""The control plane, under `/__emulator__/`: beside the dialects, for whoever drives the emulator.
+
+| request | what it does |
+|---|---|
+| GET health | says that the server is up, and its version |
+| POST reset | forgets an account, or everything |
+| GET, PATCH settings | an account's, or the server's defaults |
+| GET, POST clock | likewise: freeze, advance, scale, jump, now |
+| GET batches, GET and POST batches/{id} | looks at batches; go-on, hold, lose, fail |
+| GET, POST, DELETE rules, DELETE rules/{id} | the rules |
+| GET facts | the ledger |
+
+`account_id`, in the query or the body, picks the account.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from workersai_contracts import error, facts
+from workersai_emulator.accounts import Account, is_account_id
+from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
+from workersai_emulator.batches import ACTIONS
+from workersai_emulator.clock import Clock, format_time, parse_duration, parse_time
+from workersai_emulator.json_text import loads
+from workersai_emulator.refusals import Refused
+from workersai_emulator.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp.web import BaseRequest
+
+    from workersai_emulator.rules import Rules
+    from workersai_emulator.service import Service
+    from workersai_emulator.store import Batch
+
+PREFIX = "/__emulator__/"
+BODY_LIMIT = 1_000_000
+
+Said = dict[str, Any]
+
+
+class _Fault(Exception):
+    """A request of the control plane that cannot be carried out, with its status and one line."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Control:
+    """Answers the control plane's requests."""
+
+    def __init__(self, service: Service, version: str) -> None:
+        self._service = service
+        self._version = version
+        self._routes: dict[str, dict[str, Callable[[Said, str], Awaitable[Reply]]]] = {
+            "health": {"GET": self._health},
+            "reset": {"POST": self._reset},
+            "settings": {"GET": self._settings, "PATCH": self._change_settings},
+            "clock": {"GET": self._clock, "POST": self._move_clock},
+            "batches": {"GET": self._batches},
+            "batches/": {"GET": self._batch, "POST": self._act},
+            "rules": {"GET": self._rules, "POST": self._add_rule, "DELETE": self._clear_rules},
+            "rules/": {"DELETE": self._delete_rule},
+            "facts": {"GET": self._facts},
+        }
+
+    async def answer(self, request: BaseRequest, path: str, query: str) -> Reply:
+        """Answer one request; what cannot be carried out is told in one line."""
+        name, slash, item = path[len(PREFIX) :].partition("/")
+        methods = self._routes.get(name + slash)
+        if methods is None or (slash and not item):
+            known = ", ".join(route for route in self._routes if not route.endswith("/"))
+            return tool_refusal(404, f"{path} is not in the control plane; there are {known}")
+        handle = methods.get(request.method)
+        if handle is None:
+            return tool_refusal(405, f"{path} takes {' and '.join(methods)}, not {request.method}")
+        try:
+            return await handle(await _said(request, query), unquote(item))
+        except _Fault as fault:
+            return tool_refusal(fault.status, str(fault))
+        except ValueError as fault:
+            return tool_refusal(400, str(fault))
+
+    async def _health(self, said: Said, item: str) -> Reply:
+        return json_reply(200, {"status": "ok", "version": self._version})
+
+    async def _reset(self, said: Said, item: str) -> Reply:
+        account_id = None if (account := self._account(said)) is None else account.id
+        _only(said, ())
+        self._service.accounts.reset(account_id)
+        await self._service.batches.store.reset(account_id)
+        return Reply(204, b"")
+
+    async def _settings(self, said: Said, item: str) -> Reply:
+        return self._shown_settings(self._account(said))
+
+    async def _change_settings(self, said: Said, item: str) -> Reply:
+        account = self._account(said)
+        changed = Settings.parse(said)
+        if account is not None:
+            account.change_settings(changed)
+        else:
+            defaults = self._service.accounts.defaults
+            defaults.settings = changed.over(defaults.settings)
+        return self._shown_settings(account)
+
+    def _shown_settings(self, account: Account | None) -> Reply:
+        settings = self._service.accounts.defaults.settings if account is None else account.settings
+        return json_reply(200, settings.as_json())
+
+    async def _clock(self, said: Said, item: str) -> Reply:
+        account = self._account(said)
+        return _shown_clock(self._service.accounts.defaults.clock if account is None else account.clock)
+
+    async def _move_clock(self, said: Said, item: str) -> Reply:
+        account = self._account(said)
+        clock = self._service.accounts.defaults.clock if account is None else account.own_clock()
+        _move(clock, said)
+        return _shown_clock(clock)
+
+    async def _batches(self, said: Said, item: str) -> Reply:
+        one = self._account(said)
+        _only(said, ("state", "model"))
+        shown = []
+        for account in self._service.accounts if one is None else [one]:
+            shown += [_shown(batch) for batch in await self._service.batches.list(account)]
+        wanted = {key: said[key] for key in ("state", "model") if key in said}
+        return json_reply(200, {"batches": [row for row in shown if wanted.items() <= row.items()]})
+
+    async def _batch(self, said: Said, item: str) -> Reply:
+        _, batch = await self._find(said, item)
+        payload = await self._service.batches.store.payload(batch.key)
+        return json_reply(200, {**_shown(batch), "request": loads(payload or b"null")})
+
+    async def _act(self, said: Said, item: str) -> Reply:
+        account, _ = await self._find(said, item)
+        _only(said, ("action", "code"))
+        action, code = said.get("action"), said.get("code")
+        if action not in ACTIONS:
+            raise _Fault(400, f"action: {action!r} is not one of {', '.join(ACTIONS)}")
+        if code is not None:
+            if action != "fail":
+                raise _Fault(400, "code goes with the action fail")
+            code = _row_id(code)
+        batch = await self._service.batches.act(account, item, action, code)
+        if batch is None:
+            raise _Fault(404, f"no batch {item!r}")
+        return json_reply(200, _shown(batch))
+
+    async def _rules(self, said: Said, item: str) -> Reply:
+        return json_reply(200, {"rules": [rule.as_json() for rule in self._rule_set(said)]})
+
+    async def _add_rule(self, said: Said, item: str) -> Reply:
+        rules = self._rule_set(said)
+        return json_reply(200, rules.add(said).as_json())
+
+    async def _clear_rules(self, said: Said, item: str) -> Reply:
+        self._rule_set(said).clear()
+        return Reply(204, b"")
+
+    async def _delete_rule(self, said: Said, item: str) -> Reply:
+        if not self._rule_set(said).delete(item):
+            raise _Fault(404, f"no rule {item!r}")
+        return Reply(204, b"")
+
+    async def _facts(self, said: Said, item: str) -> Reply:
+        ledger = facts().values()
+        rows = [{"id": f.id, "level": f.level, "text": f.text, "source": f.source} for f in ledger]
+        return json_reply(200, {"facts": rows})
+
+    def _account(self, said: Said) -> Account | None:
+        """The account that is meant, taken out of what was said; None for the server's defaults."""
+        account_id = said.pop("account_id", None)
+        if account_id is None:
+            return None
+        if not isinstance(account_id, str) or not is_account_id(account_id):
+            raise _Fault(400, f"account_id: {account_id!r} is not 32 hex digits")
+        return self._service.accounts.get(account_id)
+
+    def _rule_set(self, said: Said) -> Rules:
+        account = self._account(said)
+        return self._service.accounts.defaults.rules if account is None else account.rules
+
+    async def _find(self, said: Said, wanted: str) -> tuple[Account, Batch]:
+        one = self._account(said)
+        for account in self._service.accounts if one is None else [one]:
+            batch = await self._service.batches.get(account, wanted)
+            if batch is not None:
+                return account, batch
+        raise _Fault(404, f"no batch {wanted!r}")
+
+
+async def _said(request: BaseRequest, query: str) -> Said:
+    """The body's members and the query's; the body's go first."""
+    try:
+        body = await read_body(request, BODY_LIMIT)
+        said = loads(body) if body.strip() else {}
+    except Refused:
+        raise _Fault(400, f"the body is too large: the control plane takes {BODY_LIMIT} bytes") from None
+    except (BadBody, ValueError) as bad:
+        raise _Fault(400, f"the body is not JSON: {bad}") from None
+    if not isinstance(said, dict):
+        raise _Fault(400, "the body is not a JSON object")
+    return {**dict(parse_qsl(query)), **said}
+
+
+def _move(clock: Clock, said: Said) -> None:
+    """Change a clock as told, all or nothing: the clock is only touched once everything is understood."""
+    _only(said, ("freeze", "advance", "scale", "jump", "now"))
+    for key in ("freeze", "jump"):
+        if key in said and not isinstance(said[key], bool):
+            raise _Fault(400, f"{key}: {said[key]!r} is not true or false")
+    scale = said.get("scale", 1)
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not 0 < scale <= 1e6:
+        raise _Fault(400, f"scale: {scale!r} is not a number over 0, at most 1000000")
+    moment = parse_time(said["now"]) if "now" in said else None
+    seconds = parse_duration(said.get("advance", 0))
+    if moment is not None:
+        clock.set(moment)
+    clock.advance(seconds)
+    if "freeze" in said:
+        clock.freeze(said["freeze"])
+    if "scale" in said:
+        clock.rescale(scale)
+    clock.jump = said.get("jump", clock.jump)
+
+
+def _shown_clock(clock: Clock) -> Reply:
+    now = format_time(clock.now())
+    shown = {"now": now, "frozen": clock.frozen, "scale": clock.scale, "jump": clock.jump}
+    return json_reply(200, shown)
+
+
+def _shown(batch: Batch) -> Said:
+    return {
+        "request_id": batch.request_id,
+        "account_id": batch.account_id,
+        "model": batch.model,
+        "state": batch.life.state,
+        "script": str(batch.life.script),
+        "items": batch.items,
+        "bytes": batch.size,
+        "polls": batch.life.polls,
+        "submitted_at": format_time(batch.submitted_at),
+    }
+
+
+def _row_id(code: object) -> str:
+    if isinstance(code, bool) or not isinstance(code, (int, str)):
+        raise _Fault(400, f"code: {code!r} is not a code or a row's id")
+    try:
+        error(code)
+    except LookupError as unknown:
+        raise _Fault(400, f"code: {unknown.args[0]}") from None
+    return str(code)
+
+
+def _only(said: Said, keys: tuple[str, ...]) -> None:
+    for key in said:
+        if key not in keys:
+            there = f"there are {', '.join(keys)}" if keys else "only account_id can be said"
+            raise _Fault(400, f"there is no {key!r} here; {there}")

@@ -1,0 +1,49 @@
+"""Who gets in at all: browsers of other sites do not, and the control plane only answers to its own names."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from workersai_emulator.api.reply import Reply, tool_refusal
+from workersai_emulator.options import Options, is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Guard:
+    """Refuses what a stranger's page, or a stranger on the network, could make a program send."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def refuse_origin(self, headers: Mapping[str, str]) -> Reply | None:
+        """Refuse a browser's request from another site, whatever it asks for."""
+        origin = headers.get("Origin")
+        if origin is None:
+            return None
+        if self._is_ours(urlsplit(origin).hostname):
+            return None
+        return tool_refusal(403, f"Origin {origin} is another site's; --allow-host lets a name in")
+
+    def refuse_control(self, headers: Mapping[str, str]) -> Reply | None:
+        """Refuse the control plane to foreign Host names and, beyond loopback, to those without its token."""
+        host = headers.get("Host", "")
+        if not self._is_ours(urlsplit(f"//{host}").hostname):
+            return tool_refusal(403, f"Host {host!r} is not this server's; --allow-host lets a name in")
+        token = self._options.control_token
+        if token is None:
+            if self._options.loopback:
+                return None
+            return tool_refusal(403, "beyond loopback the control plane needs --control-token")
+        given = headers.get("Authorization", "").removeprefix("Bearer ")
+        if hmac.compare_digest(given.encode(), token.encode()):
+            return None
+        return tool_refusal(403, "send 'Authorization: Bearer …' with the token of --control-token")
+
+    def _is_ours(self, host: str | None) -> bool:
+        return host is not None and (
+            is_loopback(host) or host == self._options.host or host in self._options.allowed_hosts
+        )

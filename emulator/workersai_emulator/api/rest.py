@@ -1,0 +1,201 @@
+"""The REST dialect: `/client/v4/accounts/{account_id}/ai/run/{model}`."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from workersai_contracts import model
+from workersai_emulator.accounts import Account, is_account_id
+from workersai_emulator.api.authorization import authorize
+from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.reply import Reply, tool_refusal
+from workersai_emulator.finished import Finished
+from workersai_emulator.ids import DEVELOPMENT_TOKEN, exchange_id
+from workersai_emulator.json_text import dumps, loads
+from workersai_emulator.refusals import Refused, refused_input
+from workersai_emulator.scripts import Script
+from workersai_emulator.service import (
+    LARGE_BODY,
+    Call,
+    FailedStatus,
+    Outcome,
+    Pending,
+    Queued,
+    Result,
+    Service,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Collection
+
+    from aiohttp.web import BaseRequest
+
+    from workersai_emulator.api.exchange import Exchange
+
+PREFIX = "/client/v4/"
+_HINTS = {
+    "auth.missing": f"send 'Authorization: Bearer {DEVELOPMENT_TOKEN}'; without --api-token any token will do",
+}
+_QUEUE_IN_BODY = "queueRequest is in the body, where the service ignores it; it belongs in the query"
+_ENDING = b',"success":true,"errors":[],"messages":[]}'
+
+
+class Rest:
+    """Answers in the two envelopes: the router's, and Workers AI's own.
+
+    Facts: `env.edge`, `env.ai`, `env.success`, `head.req-id`.
+    """
+
+    def __init__(self, service: Service, seed: int, tokens: Collection[str]) -> None:
+        self._service = service
+        self._seed = seed
+        self._tokens = tokens
+
+    async def answer(self, request: BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
+        """Answer one request, whatever it is."""
+        try:
+            account, model_name = self._route(request, path)
+        except Refused as refused:
+            exchange.code, exchange.why = refused.row.code, refused.description
+            exchange.hint = _HINTS.get(refused.row.id, "")
+            return _edge_refusal(refused)
+        exchange.account_id, exchange.model = account.id, model_name
+        account.exchanges += 1
+        reached = exchange_id(self._seed, account.id, account.exchanges)
+        try:
+            reply = await self._run(request, account, model_name, query, exchange)
+        except Refused as refused:
+            exchange.code, exchange.why = refused.row.code, refused.description
+            if refused.row.envelope == "edge":
+                return _edge_refusal(refused)
+            reply = _ai_refusal(refused, reached)
+        reply.headers = {**reply.headers, "cf-ai-req-id": reached}
+        return reply
+
+    def _route(self, request: BaseRequest, path: str) -> tuple[Account, str]:
+        """Where the path leads: the model comes raw, with `%40`, and with `%2F`. Facts: `route.none`, `sync.path`."""
+        parts = path.split("/", 7)
+        if len(parts) < 6 or parts[1:4] != ["client", "v4", "accounts"] or parts[5] != "ai":
+            raise Refused("route.none")
+        if not is_account_id(parts[4]):
+            raise Refused("route.account", path=path)
+        if len(parts) < 8 or parts[6] != "run":
+            raise Refused("route.none")
+        if request.method != "POST":
+            raise Refused("route.method", method=request.method)
+        authorize(request.headers, self._tokens)
+        card = model(unquote(parts[7]))
+        if card is None:
+            raise Refused("route.none")
+        return self._service.accounts.get(parts[4]), card.name
+
+    async def _run(
+        self, request: BaseRequest, account: Account, model_name: str, query: str, exchange: Exchange
+    ) -> Reply:
+        queue = dict(parse_qsl(query)).get("queueRequest") == "true"
+        try:
+            script = _script(request)
+        except ValueError as fault:
+            return tool_refusal(400, f"x-emulator-script: {fault}")
+        settings = account.settings
+        body = await self._body(request, account, settings.payload_bytes if queue else settings.body_bytes)
+        inputs = await self._inputs(account, body)
+        call = Call(account, model_name, inputs, body, queue, script)
+        exchange.operation = call.operation
+        if not queue and isinstance(inputs, dict) and "queueRequest" in inputs:
+            exchange.why = exchange.hint = _QUEUE_IN_BODY
+        outcome = await self._service.run(call)
+        note(exchange, outcome)
+        status = int(settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200
+        return Reply(status, await _enveloped(outcome))
+
+    async def _body(self, request: BaseRequest, account: Account, limit: int | None) -> bytes:
+        try:
+            return await read_body(request, limit)
+        except BadBody as bad:
+            raise _not_json(account, str(bad)) from None
+
+    async def _inputs(self, account: Account, body: bytes) -> Any:
+        """What the body says. Fact: `body.not-json`."""
+        try:
+            if len(body) > LARGE_BODY:
+                return await self._service.workbench.make(partial(loads, body))
+            return loads(body)
+        except ValueError as bad:
+            raise _not_json(account, str(bad)) from None
+
+
+def _not_json(account: Account, fault: str) -> Refused:
+    if account.settings.assumed("body.not-json") == "5006":
+        return refused_input(f"the body is not JSON: {fault}")
+    return Refused("request.incomplete", what="body")
+
+
+def _script(request: BaseRequest) -> Script | None:
+    text = request.headers.get("x-emulator-script")
+    return None if text is None else Script.parse(text)
+
+
+def note(exchange: Exchange, outcome: Outcome) -> None:
+    """Write into the exchange what came out of it."""
+    if isinstance(outcome, Queued):
+        exchange.state, exchange.request_id = "queued", outcome.request_id
+    elif isinstance(outcome, Pending):
+        exchange.state, exchange.request_id = outcome.status, outcome.request_id
+    elif isinstance(outcome, Finished):
+        exchange.state = "done"
+    elif isinstance(outcome, FailedStatus):
+        exchange.state = "failed"
+
+
+async def _enveloped(outcome: Outcome) -> bytes | AsyncGenerator[bytes]:
+    if isinstance(outcome, Finished):
+        pieces = _wrapped(outcome)
+        return b"".join([piece async for piece in pieces]) if outcome.small else pieces
+    return b'{"result":' + bare(outcome) + _ENDING
+
+
+async def _wrapped(finished: Finished) -> AsyncGenerator[bytes]:
+    yield b'{"result":{'
+    async for piece in finished.pieces():
+        yield piece
+    yield b"}" + _ENDING
+
+
+def bare(outcome: Queued | Pending | FailedStatus | Result) -> bytes:
+    """The outcome without an envelope, as a `result` and as the binding has it.
+
+    Facts: `batch.submit`, `poll.pending`, `batch.failed`.
+    """
+    match outcome:
+        case Queued():
+            return dumps({"status": "queued", "request_id": outcome.request_id, "model": outcome.model})
+        case Pending():
+            return dumps({"status": outcome.status, "request_id": outcome.request_id})
+        case FailedStatus():
+            return dumps({"status": "failed", "error": outcome.error})
+        case Result():
+            return outcome.json
+
+
+def _edge_refusal(refused: Refused) -> Reply:
+    """The router's own envelope. Fact: `env.edge`."""
+    errors = [{"code": refused.row.code, "message": refused.description}]
+    errors += [{"code": code, "message": message} for code, message in refused.row.also]
+    body = {"result": None, "success": False, "errors": errors, "messages": []}
+    return Reply(refused.row.status, dumps(body), _retry_after(refused))
+
+
+def _ai_refusal(refused: Refused, reached: str) -> Reply:
+    """Workers AI's envelope. Fact: `env.ai`."""
+    errors = [{"message": refused.message(reached), "code": refused.row.code}]
+    body = {"errors": errors, "success": False, "result": {}, "messages": []}
+    return Reply(refused.row.status, dumps(body), _retry_after(refused))
+
+
+def _retry_after(refused: Refused) -> dict[str, str]:
+    """Only where a rule asks for it: none was seen live. Fact: `head.retry-after`."""
+    return {} if refused.retry_after is None else {"retry-after": str(math.ceil(refused.retry_after))}

@@ -1,0 +1,140 @@
+"""The one door through which time enters: the system's clock, and the accounts' own.
+
+Everything that follows time in the emulator (a batch's life, retention) follows an account's `Clock`, which a
+test may freeze, advance, scale, set forward, or let jump. It never goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_FARTHEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+def system_now() -> float:
+    """Seconds since 1970 by the machine's own clock."""
+    return time.time()
+
+
+def stopwatch() -> float:
+    """Seconds on a clock that only measures: for durations of exchanges."""
+    return time.perf_counter()
+
+
+def local_time_of_day() -> str:
+    """The time of day where the machine is, for a log that a person reads."""
+    return time.strftime("%H:%M:%S")
+
+
+async def give_way() -> None:
+    """Let everything else that is ready run once."""
+    await asyncio.sleep(0)
+
+
+def parse_duration(value: object) -> float:
+    """Seconds meant by a number, or by a text such as `500ms`, `30s`, `5m`, `2h`.
+
+    Raises ValueError, in one line, for anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"{value!r} is not a duration: give seconds, or a text such as 500ms, 30s, 5m, 2h")
+    match = _DURATION.fullmatch(str(value).strip())
+    if match is None:
+        raise ValueError(f"{value!r} is not a duration: give seconds, or a text such as 500ms, 30s, 5m, 2h")
+    seconds = float(match[1]) * _UNIT_SECONDS[match[2] or "s"]
+    if seconds > _FARTHEST:
+        raise ValueError(f"{value!r} is longer than the calendar")
+    return seconds
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest text that `parse_duration` reads back as these seconds."""
+    for unit in ("h", "m", "s"):
+        amount = seconds / _UNIT_SECONDS[unit]
+        if amount >= 1 and amount == int(amount):
+            return f"{int(amount)}{unit}"
+    return f"{seconds * 1000:.12g}ms"
+
+
+def parse_time(value: object) -> float:
+    """Seconds since 1970 of an RFC 3339 time; one without an offset is UTC. Raises ValueError in one line."""
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a time: give RFC 3339, such as 2026-11-29T12:00:00Z")
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a time: give RFC 3339, such as 2026-11-29T12:00:00Z") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def format_time(seconds: float) -> str:
+    """RFC 3339 in UTC, with milliseconds."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(slots=True)
+class Clock:
+    """One account's own time.
+
+    It runs `scale` times as fast as the system's clock from the moment it was last touched, stands still while
+    `frozen`, and while `jump` is on, each poll of a waiting batch moves it to that batch's next change.
+    """
+
+    frozen: bool = False
+    scale: float = 1.0
+    jump: bool = False
+    _at: float | None = None
+    _since: float = 0.0
+
+    def now(self) -> float:
+        """Seconds since 1970 on this clock."""
+        if self._at is None:
+            return system_now()
+        if self.frozen:
+            return self._at
+        return self._at + (system_now() - self._since) * self.scale
+
+    def copy(self) -> Clock:
+        """A clock of its own that shows the same time and goes on in the same way."""
+        twin = Clock(self.frozen, self.scale, self.jump)
+        twin._set(self.now())
+        return twin
+
+    def freeze(self, on: bool = True) -> None:
+        """Stand still from now on, or go on from where it stands."""
+        self._set(self.now())
+        self.frozen = on
+
+    def advance(self, seconds: float) -> None:
+        """Move forward. Raises ValueError when it would leave the calendar."""
+        self.reach(self.now() + seconds)
+
+    def set(self, moment: float) -> None:
+        """Move forward to a moment. Raises ValueError when that is in the past, or beyond the calendar."""
+        now = self.now()
+        if moment < now:
+            raise ValueError(
+                f"now: {format_time(moment)} is before {format_time(now)}; a clock never goes back"
+            )
+        self.reach(moment)
+
+    def reach(self, moment: float) -> None:
+        """Move forward to a moment unless it has passed. Raises ValueError when it is beyond the calendar."""
+        if moment > _FARTHEST:
+            raise ValueError("the clock cannot go beyond the calendar")
+        self._set(max(moment, self.now()))
+
+    def rescale(self, factor: float) -> None:
+        """Run `factor` times as fast as the system's clock from now on."""
+        self._set(self.now())
+        self.scale = factor
+
+    def _set(self, moment: float) -> None:
+        self._at, self._since = moment, system_now()

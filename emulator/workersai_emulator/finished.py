@@ -1,0 +1,126 @@
+"""The reply of a finished batch, computed in slices when it is asked for.
+
+A slice is what some thirty-two texts make; each is computed in the worker thread while the one before it is
+written, so that no poll of anybody else waits for more than a slice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workersai_emulator.admission import check_input
+from workersai_emulator.inference import Usage, answers, cost
+from workersai_emulator.json_text import dumps
+from workersai_emulator.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+
+    from workersai_contracts import ModelCard
+    from workersai_emulator.settings import Settings
+    from workersai_emulator.workbench import Workbench
+
+SLICE_TEXTS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished batch: its items in the order in which they are told, and how to compute them.
+
+    Facts: `poll.done`, `poll.item`, `poll.order`, `poll.reference`, `poll.usage`.
+    """
+
+    card: ModelCard
+    requests: Sequence[Any]
+    order: Sequence[int]
+    settings: Settings
+    workbench: Workbench
+
+    @property
+    def small(self) -> bool:
+        """Whether the whole is one slice, so that streaming would not pay."""
+        return len(self.requests) <= SLICE_TEXTS and sum(map(self._cost, self.requests)) <= SLICE_TEXTS
+
+    async def pieces(self) -> AsyncGenerator[bytes]:
+        """The members of the reply's object, without its braces, in pieces.
+
+        Facts: `done.status`, `done.shape`.
+        """
+        status = b'"status":"completed",' if self.settings.assumed("done.status") == "completed" else b""
+        key = b"results" if self.settings.assumed("done.shape") == "results" else b"responses"
+        yield status + b'"%b":[' % key
+        usage, comma = Usage(0, 0), b""
+        jobs: Iterator[Callable[[], tuple[bytes, Usage]]] = (self._job(slice_) for slice_ in self._slices())
+        async for items, used in self.workbench.one_ahead(jobs):
+            usage += used
+            yield comma + items
+            comma = b","
+        yield b"]," + b'"usage":' + dumps(usage.as_json())
+
+    def _slices(self) -> Iterator[list[int]]:
+        chosen: list[int] = []
+        texts = 0
+        for index in self.order:
+            chosen.append(index)
+            texts += self._cost(self.requests[index])
+            if texts >= SLICE_TEXTS:
+                yield chosen
+                chosen, texts = [], 0
+        if chosen:
+            yield chosen
+
+    def _cost(self, item: Any) -> int:
+        return max(1, cost(self.card, item)) if isinstance(item, dict) else 1
+
+    def _job(self, indexes: list[int]) -> Callable[[], tuple[bytes, Usage]]:
+        return lambda: self._compute(indexes)
+
+    def _compute(self, indexes: list[int]) -> tuple[bytes, Usage]:
+        refusals = [self._refusal(self.requests[index]) for index in indexes]
+        good = [index for index, refusal in zip(indexes, refusals, strict=True) if refusal is None]
+        computed = iter(answers(self.card, [self.requests[index] for index in good]))
+        usage, items = Usage(0, 0), []
+        for index, refusal in zip(indexes, refusals, strict=True):
+            if refusal is not None:
+                items.append(self._item(index, b"{}", refusal))
+                continue
+            answer = next(computed)
+            usage += answer.usage
+            items.append(self._item(index, answer.result, None))
+        return b",".join(items), usage
+
+    def _refusal(self, item: Any) -> Refused | None:
+        try:
+            check_input(self.card, item, self.settings)
+        except Refused as refused:
+            return refused
+        return None
+
+    def _item(self, index: int, result: bytes, refusal: Refused | None) -> bytes:
+        key = b"index" if self.settings.assumed("done.shape") == "results" else b"id"
+        request = self.requests[index]
+        reference = request.get("external_reference") if isinstance(request, dict) else None
+        shown = b"null" if reference is None else dumps(reference)
+        if refusal is None:
+            return b'{"%b":%d,"result":%b,"success":true,"external_reference":%b}' % (
+                key,
+                index,
+                result,
+                shown,
+            )
+        told = self._told(refusal)
+        return b'{"%b":%d,"result":%b,"success":false,%b,"external_reference":%b}' % (
+            key,
+            index,
+            result,
+            told,
+            shown,
+        )
+
+    def _told(self, refusal: Refused) -> bytes:
+        """How an item says that it failed. Fact: `item.failed`."""
+        message = refusal.message()
+        if self.settings.assumed("item.failed") == "error":
+            return b'"error":' + dumps(message)
+        return b'"errors":' + dumps([{"message": message, "code": refusal.row.code}])

@@ -1,0 +1,67 @@
+"""The one door through which randomness and ids enter.
+
+Everything is a hash of the seed and of what it is for, so that the same seed and the same requests give the same
+bytes again. Only the seed itself is ever drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+
+DEVELOPMENT_ACCOUNT = "0123456789abcdef0123456789abcdef"
+DEVELOPMENT_TOKEN = "emulator"  # noqa: S105 - printed by `serve`, no secret
+
+
+def new_seed() -> int:
+    """A seed for a server that was given none; small enough to read out and type again."""
+    return secrets.randbelow(10**9)
+
+
+def request_id(seed: int, account_id: str, number: int) -> str:
+    """The `request_id` of an account's submit of that number: a lowercase uuid4. Fact: `batch.submit`."""
+    return _uuid4(f"batch {seed} {account_id} {number}")
+
+
+def demo_request_id(seed: int, account_id: str, number: int) -> str:
+    """The id of a batch that the `/batch` Worker only pretends to queue, for want of a binding."""
+    return "demo-" + _uuid4(f"demo {seed} {account_id} {number}")
+
+
+def exchange_id(seed: int, account_id: str, number: int) -> str:
+    """The `cf-ai-req-id` of an account's exchange of that number. Fact: `head.req-id`."""
+    return _uuid4(f"exchange {seed} {account_id} {number}")
+
+
+def ray(seed: int, number: int) -> str:
+    """The `cf-ray` of the server's exchange of that number: 16 hex digits and a place. Fact: `head.req-id`."""
+    return f"{_digest(f'ray {seed} {number}').hex()[:16]}-EMU"
+
+
+def chance(seed: int, *what: object) -> float:
+    """A number in [0, 1) that the seed decides for this occasion."""
+    return int.from_bytes(_digest(f"chance {seed} {what!r}")[:7], "big") / 2**56
+
+
+def completion_order(drawn_from: str | bytes, count: int) -> list[int]:
+    """The order in which a batch's items get done: near to the order of the request, and never quite that order.
+
+    Each item is late by up to four places, which looks like the one run on record. Fact: `poll.order`.
+    """
+    draw = random.Random(drawn_from).random  # noqa: S311 - not for secrets
+    due = [place + 4 * draw() for place in range(count)]
+    order = sorted(range(count), key=due.__getitem__)
+    if count > 1 and order == list(range(count)):
+        order[:2] = 1, 0
+    return order
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _uuid4(text: str) -> str:
+    digits = _digest(text).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"

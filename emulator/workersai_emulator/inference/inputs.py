@@ -1,0 +1,121 @@
+"""What an item asks for, read so that nothing the service's validator lets through can surprise.
+
+The validator is lenient (Fact: `input.semantics`): a text may be a number, a list empty, a context without
+its text. Here every value has a text: a string its own, null and what is missing the empty one, anything else
+its JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workersai_emulator.json_text import dumps
+
+if TYPE_CHECKING:
+    from workersai_contracts import ModelCard
+
+Item = Mapping[str, Any]
+
+#: The members of an item that hold texts, in the order of their vectors, where it is not `text` alone.
+_TEXT_MEMBERS = {"@cf/qwen/qwen3-embedding-0.6b": ("queries", "documents", "text")}
+
+
+def text_of(value: Any) -> str:
+    """Return the text of any JSON value."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else dumps(value).decode()
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a number from 1 on that JavaScript calls an integer (2.0 is one), None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if value >= 1 and (isinstance(value, int) or value.is_integer()) else None
+
+
+def has_contexts(card: ModelCard, item: Item) -> bool:
+    """Say whether an item lists contexts, which bge-m3 takes in place of texts. Fact: `batch.items`."""
+    return card.answers == "reranking" or (card.name == "@cf/baai/bge-m3" and "contexts" in item)
+
+
+def ranks(card: ModelCard, item: Item) -> bool:
+    """Say whether an item asks for scores: a reranker's, or bge-m3's with a query beside its contexts."""
+    return card.answers == "reranking" or (has_contexts(card, item) and item.get("query") is not None)
+
+
+def contexts_of(item: Item) -> list[str]:
+    """Return the texts of an item's contexts."""
+    contexts = item.get("contexts")
+    if not isinstance(contexts, list):
+        return []
+    return [text_of(context.get("text") if isinstance(context, dict) else context) for context in contexts]
+
+
+def texts_of(card: ModelCard, item: Item) -> list[str]:
+    """Return all texts that a model reads for an item: a query before its contexts, messages in order."""
+    if card.answers in ("response", "choices", "output"):
+        return prompt_of(item).texts
+    if ranks(card, item):
+        return [text_of(item.get("query")), *contexts_of(item)]
+    if has_contexts(card, item):
+        return contexts_of(item)
+    return [text_of(value) for value in _text_values(card, item)]
+
+
+def cost(card: ModelCard, item: Item) -> int:
+    """Return how many texts a model works on for an item: vectors, scores, or the one text that it writes."""
+    if has_contexts(card, item):
+        contexts = item.get("contexts")
+        return len(contexts) if isinstance(contexts, list) else 0
+    return len(_text_values(card, item)) if card.answers == "embedding" else 1
+
+
+def _text_values(card: ModelCard, item: Item) -> Sequence[Any]:
+    members = _TEXT_MEMBERS.get(card.name)
+    if members is None:
+        return _listed(item.get("text"))
+    return [value for member in members if member in item for value in _listed(item[member])]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a text model is told: all texts in order, and the one that it is to answer."""
+
+    texts: list[str]
+    question: str
+
+
+def prompt_of(item: Item) -> Prompt:
+    """Read a prompt, a list of messages, or the `input` of the Responses form (Fact: `batch.gpt-oss`).
+
+    The question is what the user said last, or the last message if none is a user's.
+    """
+    messages = next((item[key] for key in ("messages", "input") if isinstance(item.get(key), list)), None)
+    if messages is None:
+        text = text_of(item.get("prompt", item.get("input")))
+        return Prompt([text], text)
+    texts = [_message_text(message) for message in messages]
+    asked = [
+        text
+        for message, text in zip(messages, texts, strict=True)
+        if isinstance(message, dict) and message.get("role") == "user"
+    ]
+    return Prompt(texts, (asked or texts or [""])[-1])
+
+
+def _message_text(message: Any) -> str:
+    """Return the text of a message, whose content is a string, a part, or parts, some of them images."""
+    if not isinstance(message, dict):
+        return text_of(message)
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = [part.get("text") if isinstance(part, dict) else part for part in _listed(content)]
+    return "\n".join(text_of(part) for part in parts if part is not None)

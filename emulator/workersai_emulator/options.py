@@ -1,0 +1,59 @@
+"""What `serve` and `Emulator` can be told: one place for the defaults and for what each option means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from workersai_emulator.settings import Settings
+
+DEFAULT_PORT = 8799
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a server is to run.
+
+    `seed` None means a random one. `tokens` empty means that any token passes. `allowed_hosts` are names, beside
+    the loopback ones, under which the control plane and browsers may call. Bounds are on what batches keep.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    seed: int | None = None
+    settings: Settings = field(default_factory=Settings)
+    worker_model: str | None = None
+    tokens: frozenset[str] = frozenset()
+    allowed_hosts: frozenset[str] = frozenset()
+    control_token: str | None = None
+    store_bytes: int = 1_000_000_000
+    store_batches: int = 100_000
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def pairs(texts: Mapping[str, str] | tuple[str, ...], option: str) -> dict[str, str]:
+    """Read `NAME=VALUE` texts. Raises ValueError that names the option."""
+    if isinstance(texts, Mapping):
+        return dict(texts)
+    read: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"{option}: {text!r} is not NAME=VALUE")
+        read[name.strip()] = value.strip()
+    return read

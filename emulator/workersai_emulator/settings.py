@@ -1,0 +1,133 @@
+"""Settings: the lowest rules, said for the whole server and, over that, for one account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from workersai_contracts import assumptions, model
+from workersai_emulator.scripts import Script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEGABYTE = 1_000_000
+
+LIMITS = {
+    "payload_bytes": "a submit's body is refused from this size on (Fact: `batch.limit`)",
+    "body_bytes": "any other body is refused from this size on (Fact: `body.limit`)",
+}
+
+KEYS = ("script", "scripts", "assumptions", "limits", "worker_binding")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds where no rule says otherwise; what one layer leaves out, the layer below it says."""
+
+    script: Script | None = None
+    scripts: Mapping[str, Script] = field(default_factory=dict)
+    assumptions: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, int | None] = field(default_factory=dict)
+    worker_binding: bool | None = None
+
+    @classmethod
+    def parse(cls, said: object) -> Settings:
+        """Read settings as the control plane and the configuration spell them; ValueError names the key."""
+        if not isinstance(said, dict):
+            raise ValueError("settings: give a JSON object")
+        for key in said:
+            if key not in KEYS:
+                raise ValueError(f"settings: there is no {key!r}; there are {', '.join(KEYS)}")
+        binding = said.get("worker_binding")
+        if binding is not None and not isinstance(binding, bool):
+            raise ValueError("worker_binding: give true or false")
+        return cls(
+            script=Script.parse(said["script"]) if said.get("script") is not None else None,
+            scripts={_model(name): Script.parse(text) for name, text in _object(said, "scripts").items()},
+            assumptions={
+                key: _alternative(key, value) for key, value in _object(said, "assumptions").items()
+            },
+            limits={key: _limit(key, value) for key, value in _object(said, "limits").items()},
+            worker_binding=binding,
+        )
+
+    def over(self, below: Settings) -> Settings:
+        """These settings with what they leave out taken from the layer below."""
+        return Settings(
+            script=self.script or below.script,
+            scripts={**below.scripts, **self.scripts},
+            assumptions={**below.assumptions, **self.assumptions},
+            limits={**below.limits, **self.limits},
+            worker_binding=below.worker_binding if self.worker_binding is None else self.worker_binding,
+        )
+
+    def script_for(self, model_name: str) -> Script:
+        """The script of a batch of this model: the model's own, or the general one."""
+        return self.scripts.get(model_name) or self.script or Script.parse("default")
+
+    def assume(self, **chosen: str) -> Settings:
+        """These settings with some open facts answered otherwise; for tests of one alternative."""
+        return replace(self, assumptions={**self.assumptions, **chosen})
+
+    def assumed(self, fact_id: str) -> str:
+        """Which alternative of an open fact holds."""
+        return self.assumptions.get(fact_id) or assumptions()[fact_id].default
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """The size from which on a submit's body is too large. Facts: `batch.limit`, `submit.too-large`."""
+        if "payload_bytes" in self.limits:
+            return self.limits["payload_bytes"]
+        return 10 * MEGABYTE if self.assumed("submit.too-large") == "decimal" else 10 * 2**20
+
+    @property
+    def body_bytes(self) -> int | None:
+        """The size from which on any other body is too large. Fact: `body.limit`."""
+        if "body_bytes" in self.limits:
+            return self.limits["body_bytes"]
+        return 25 * MEGABYTE if self.assumed("body.limit") == "25 MB" else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Every setting with what it is now, spelled as `parse` reads it."""
+        return {
+            "script": str(self.script or Script.parse("default")),
+            "scripts": {name: str(script) for name, script in self.scripts.items()},
+            "assumptions": {fact_id: self.assumed(fact_id) for fact_id in assumptions()},
+            "limits": {"payload_bytes": self.payload_bytes, "body_bytes": self.body_bytes},
+            "worker_binding": self.worker_binding is not False,
+        }
+
+
+def _object(said: dict[str, Any], key: str) -> dict[str, Any]:
+    value = said.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{key}: give a JSON object")
+    return value
+
+
+def _model(name: str) -> str:
+    if model(name) is None:
+        raise ValueError(f"scripts: {name!r} is no model of this emulator")
+    return name
+
+
+def _alternative(fact_id: str, chosen: object) -> str:
+    fact = assumptions().get(fact_id)
+    if fact is None:
+        raise ValueError(f"assumptions: {fact_id!r} is no open fact; those are {', '.join(assumptions())}")
+    if not isinstance(chosen, str) or chosen not in fact.alternatives:
+        raise ValueError(f"assumptions: {fact_id} is one of {', '.join(fact.alternatives)}, not {chosen!r}")
+    return chosen
+
+
+def _limit(name: str, amount: object) -> int | None:
+    if name not in LIMITS:
+        raise ValueError(f"limits: there is no {name!r}; there are {', '.join(LIMITS)}")
+    if amount is None:
+        return None
+    if isinstance(amount, bool) or not isinstance(amount, int) or amount < 1:
+        raise ValueError(f"limits: {name} is a number of bytes from 1 on, or null for none, not {amount!r}")
+    return amount

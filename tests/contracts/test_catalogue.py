@@ -1,0 +1,192 @@
+"""The ledger, the error catalogue and the model cards hang together."""
+
+from __future__ import annotations
+
+import re
+import string
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workersai_contracts
+from workersai_contracts import assumptions, error, errors, facts, load_schema, model, models, schema_names
+
+REPO = Path(__file__).parents[2]
+CITED = re.compile(r"Facts?:[\s#]+((?:`[^`]+`(?:,[\s#]+)?)+)")
+
+
+def test_public_names_are_sorted_and_are_all_there_is() -> None:
+    listed = workersai_contracts.__all__
+    modules = {"catalogue", "mismatch", "annotations"}
+    public = {name for name in vars(workersai_contracts) if not name.startswith("_")} - modules
+    assert listed == sorted(listed)
+    assert set(listed) == public
+
+
+def test_importing_the_contracts_loads_nothing_heavy() -> None:
+    program = "import sys, workersai_contracts; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    heavy = {"aiohttp", "httpx", "jsonschema", "numpy", "orjson", "referencing"}
+    assert heavy.isdisjoint(ran.stdout.split())
+
+
+@pytest.mark.parametrize("row", errors().values(), ids=errors().keys())
+def test_every_error_row_renders_with_its_parameters(row: workersai_contracts.ErrorRow) -> None:
+    fields = [field for _, field, _, _ in string.Formatter().parse(row.description) if field is not None]
+    said = row.describe(**{field: f"<{field}>" for field in fields})
+    assert said
+    assert all(f"<{field}>" in said for field in fields)
+    assert set(row.example) == set(fields)
+    assert row.describe() == row.description.format(**row.example)
+
+
+@pytest.mark.parametrize("row", errors().values(), ids=errors().keys())
+def test_error_rows_hold_what_their_envelope_allows(row: workersai_contracts.ErrorRow) -> None:
+    assert 400 <= row.status < 600
+    if row.envelope == "edge":
+        assert row.title is None
+        assert not row.names_request
+    else:
+        assert row.names_request == (row.code not in {3021, 5021, 5028})
+
+
+@pytest.mark.parametrize(
+    ("key", "row_id", "status"),
+    [
+        (8007, "model.no-queue", 400),
+        ("8007", "model.no-queue", 400),
+        (3030, "model.context", 400),
+        (3040, "capacity", 429),
+        (3021, "rate.minute", 429),
+        (4006, "quota.daily", 429),
+        (5001, "batch.failed", 500),
+        (9106, "auth.malformed", 400),
+        (10000, "auth.unknown", 401),
+        ("auth.missing", "auth.missing", 403),
+        ("poll.unknown", "poll.unknown", 400),
+    ],
+)
+def test_an_error_is_found_by_id_or_is_the_first_of_its_code(
+    key: int | str, row_id: str, status: int
+) -> None:
+    assert (error(key).id, error(key).status) == (row_id, status)
+
+
+@pytest.mark.parametrize("key", [1, "1", "capacity ", "", -3040])
+def test_an_unknown_error_says_in_one_line_what_there_is(key: int | str) -> None:
+    with pytest.raises(LookupError) as refused:
+        error(key)
+    said = refused.value.args[0]
+    assert repr(key) in said
+    assert "capacity" in said
+    assert "\n" not in said
+
+
+def test_credentials_that_are_missing_give_two_errors() -> None:
+    assert error("auth.missing").also == ((9107, "Missing X-Auth-Key header"),)
+
+
+@pytest.mark.parametrize("open_fact", assumptions().values(), ids=assumptions().keys())
+def test_an_assumption_has_its_default_among_at_least_two_choices(
+    open_fact: workersai_contracts.Assumption,
+) -> None:
+    assert open_fact.default in open_fact.alternatives
+    assert len(open_fact.alternatives) >= 2
+    assert all(open_fact.alternatives.values())
+
+
+def test_the_ledger_holds_facts_errors_and_assumptions_at_their_best_level() -> None:
+    ledger = facts()
+    assert errors().keys() | assumptions().keys() <= ledger.keys()
+    assert all(name == fact.id and fact.text and fact.source for name, fact in ledger.items())
+    assert ledger["batch.failed"].level == "documented"
+    assert ledger["poll.unknown"].level == "assumed"
+    assert ledger["done.order"].level == "assumed"
+    assert ledger["env.ai"].level == "observed"
+
+
+def test_what_is_handed_out_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        errors()["capacity"] = error(3021)  # type: ignore[index]
+    with pytest.raises(TypeError):
+        assumptions()["done.order"].alternatives["x"] = "y"  # type: ignore[index]
+    with pytest.raises(FrozenInstanceError):
+        error(3040).status = 200  # type: ignore[misc]
+
+
+def test_schemas_are_handed_out_anew() -> None:
+    load_schema("batch/poll.done")["title"] = "spoiled"
+    assert load_schema("batch/poll.done")["title"] != "spoiled"
+
+
+def test_every_fact_cited_in_the_source_is_in_the_ledger() -> None:
+    cited = {
+        (str(path.relative_to(REPO)), fact)
+        for folder in ("contracts", "emulator", "client")
+        for path in (REPO / folder).rglob("*")
+        if path.suffix in {".py", ".json"}
+        for citation in CITED.findall(path.read_text(encoding="utf-8"))
+        for fact in re.findall(r"`([^`]+)`", citation)
+    }
+    assert any(path.endswith("catalogue.py") for path, _ in cited)
+    assert any(path.endswith("poll.item.json") for path, _ in cited)
+    assert sorted((path, fact) for path, fact in cited if fact not in facts()) == []
+
+
+@pytest.mark.parametrize("name", models())
+def test_a_card_says_what_its_task_needs(name: str) -> None:
+    card = model(name)
+    assert card is not None
+    assert name.startswith("@cf/")
+    assert card.requests_per_minute
+    assert (card.dimensions is not None) == (card.answers == "embedding")
+    assert (card.validated == "run") == (card.answers in {"response", "choices"})
+    assert card.queue is (None if not _takes_requests(card.input_schema) else True)
+    assert (card.price_per_million_input is None) == (card.neurons_per_million_input is None)
+
+
+@pytest.mark.parametrize("name", models())
+def test_a_card_has_no_reference_left(name: str) -> None:
+    card = models()[name]
+    assert "$ref" not in str(card.input_schema) + str(card.output_schema)
+
+
+@pytest.mark.parametrize(
+    ("name", "dimensions", "tokens", "texts", "neurons", "rate"),
+    [
+        ("@cf/baai/bge-small-en-v1.5", 384, 512, 100, 1841, 3000),
+        ("@cf/baai/bge-base-en-v1.5", 768, 512, 100, 6058, 3000),
+        ("@cf/baai/bge-large-en-v1.5", 1024, 512, 100, 18582, 1500),
+        ("@cf/baai/bge-m3", 1024, 8192, 100, 1075, 3000),
+        ("@cf/google/embeddinggemma-300m", 768, 2048, 100, None, 3000),
+        ("@cf/qwen/qwen3-embedding-0.6b", 1024, 8192, 32, 1075, 3000),
+        ("@cf/pfnet/plamo-embedding-1b", 2048, 4096, 100, 1689, 3000),
+    ],
+)
+def test_embedding_cards_hold_the_published_figures(
+    name: str, dimensions: int, tokens: int, texts: int, neurons: float | None, rate: int
+) -> None:
+    card = models()[name]
+    assert card.dimensions == dimensions
+    assert card.max_input_tokens == tokens
+    assert card.texts_per_call == texts
+    assert card.neurons_per_million_input == neurons
+    assert card.requests_per_minute == rate
+
+
+def test_an_unknown_model_is_none() -> None:
+    assert model("@cf/baai/bge-m4") is None
+
+
+def test_an_unknown_schema_says_what_there_is() -> None:
+    with pytest.raises(LookupError, match=r"batch/poll\.pending"):
+        load_schema("batch/poll")
+    assert "batch/poll" not in schema_names()
+
+
+def _takes_requests(schema: dict[str, Any]) -> bool:
+    return any("requests" in arm.get("properties", {}) for arm in schema.get("oneOf", ()))

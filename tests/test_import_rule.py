@@ -1,0 +1,52 @@
+"""Who may import whom: contracts nobody of ours, emulator and client the contracts only."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).parents[1]
+OURS = {"workersai_contracts", "workersai_emulator", "workersai_client"}
+ALLOWED = {
+    "contracts/workersai_contracts": {"workersai_contracts"},
+    "emulator/workersai_emulator": {"workersai_emulator", "workersai_contracts"},
+    "client/workersai_client": {"workersai_client", "workersai_contracts"},
+}
+
+
+@pytest.mark.parametrize(("folder", "allowed"), ALLOWED.items(), ids=ALLOWED)
+def test_a_package_imports_only_what_it_may(folder: str, allowed: set[str]) -> None:
+    sources = list((REPO / folder).rglob("*.py"))
+    imported = {
+        (str(path.relative_to(REPO)), name)
+        for path in sources
+        for name in _imports(path.read_text(encoding="utf-8"))
+    }
+    assert sources
+    assert sorted((path, name) for path, name in imported if name in OURS - allowed) == []
+
+
+def test_imports_are_seen_wherever_they_stand() -> None:
+    source = (
+        "import a.b\nfrom c.d import e\ndef f():\n  from g import h\n  import_module('i.j')\nfrom . import k"
+    )
+    assert _imports(source) == {"a", "c", "g", "i"}
+
+
+def _imports(source: str) -> set[str]:
+    """Name the top packages a module imports, by statement or by import_module with a literal."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found.update(alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                found.add(module.partition(".")[0])
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                found.add(module.partition(".")[0])
+    return found
