@@ -24,6 +24,17 @@ demo: $(READY)   ## put real documents through the queue and look at the answers
 test: $(READY)   ## run the tests
 	@$(BIN)/python -m pytest -q
 
+test-long: $(READY) ## the same with random and many more generated inputs
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
+
+test-oracle: $(READY) ## compare with the service's own public validator; needs Node
+	@npm ci --silent --prefix tests/oracle
+	@$(BIN)/python -m pytest -q tests/oracle -m oracle
+
+bench: $(READY)  ## polls and submits as ratios to a bare server; the pollers' latency beside a 10 MB batch
+	@$(BIN)/python emulator/bench/exchanges.py $(BENCH)
+	@$(BIN)/python emulator/bench/large_batch.py $(BENCH)
+
 serve: $(READY)  ## run the emulator on 127.0.0.1:8799
 	@$(BIN)/workersai-emulator serve
 

@@ -55,7 +55,9 @@ class AsyncClient:
         )
         self._operations = Operations(self._settings, monotonic, jitter)
         self._sleep = sleep
-        self._http = httpx.AsyncClient(headers=carrier.headers(self._settings), transport=transport)
+        self._http = httpx.AsyncClient(
+            headers=carrier.headers(self._settings), transport=transport, verify=carrier.tls()
+        )
 
     @property
     def account_id(self) -> str:

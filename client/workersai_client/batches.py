@@ -42,13 +42,17 @@ class Handle:
             raise ConfigurationError("not a handle: the text is not JSON") from None
         if not isinstance(found, dict):
             raise ConfigurationError("not a handle: the JSON is not an object")
-        account_id, model, request_id = (found.get(key) for key in ("account_id", "model", "request_id"))
-        if not all(isinstance(name, str) and name for name in (account_id, model, request_id)):
-            raise ConfigurationError("not a handle: account_id, model and request_id must be strings")
         items = found.get("items")
         if items is not None and (type(items) is not int or items < 0):
             raise ConfigurationError("not a handle: items must be a number of items")
-        return cls(account_id, model, request_id, items)
+        return cls(_name(found, "account_id"), _name(found, "model"), _name(found, "request_id"), items)
+
+
+def _name(found: dict[str, Any], key: str) -> str:
+    name = found.get(key)
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"not a handle: {key} must be a string")
+    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,9 @@ class Client:
         self._operations = Operations(self._settings, monotonic, jitter)
         self._sleep = sleep
         self._monotonic = monotonic
-        self._http = httpx.Client(headers=carrier.headers(self._settings), transport=transport)
+        self._http = httpx.Client(
+            headers=carrier.headers(self._settings), transport=transport, verify=carrier.tls()
+        )
 
     @property
     def account_id(self) -> str:

@@ -22,7 +22,7 @@ LAST_LOOK_SHARE = 0.1
 SHORTEST_PAUSE = 0.01
 
 
-class OutOfTime(Exception):  # noqa: N818 - an event between flows, not an error that anyone sees
+class OutOfTime(Exception):
     """The deadline has passed, or what must be waited for lies beyond it; the cause is the error, if any."""
 
 

@@ -36,7 +36,7 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
 
 def known_dimensions(model: str) -> int | None:
     """How long the vectors of a model are, where its card says so."""
-    from workersai_contracts import model as card_of  # noqa: PLC0415 - not needed to import the client
+    from workersai_contracts import model as card_of
 
     card = card_of(model)
     return card.dimensions if card else None
@@ -44,7 +44,7 @@ def known_dimensions(model: str) -> int | None:
 
 def texts_per_call(model: str) -> int:
     """How many texts one synchronous call of a model takes."""
-    from workersai_contracts import model as card_of  # noqa: PLC0415 - not needed to import the client
+    from workersai_contracts import model as card_of
 
     card = card_of(model)
     return (card.texts_per_call if card else None) or TEXTS_PER_CALL
@@ -86,7 +86,7 @@ class Vectors:
     def array(self) -> NDArray[np.float32]:
         """All vectors; rows that were never put are zeros."""
         if self._array is None:
-            import numpy as np  # noqa: PLC0415 - not needed to import the client
+            import numpy as np
 
             self._array = np.zeros((self._texts, self._dimensions or 0), dtype=np.float32)
         return self._array
@@ -121,7 +121,7 @@ class Vectors:
             raise UnexpectedReply(message, path=path, body=output)
 
     def _fill(self, start: int, data: list[list[float]], where: str) -> None:
-        import numpy as np  # noqa: PLC0415 - not needed to import the client
+        import numpy as np
 
         with np.errstate(over="ignore"):
             rows = np.array(data, dtype=np.float32)

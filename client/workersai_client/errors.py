@@ -15,7 +15,6 @@ WorkersAIError             anything below
 └─ UnexpectedReply         a reply that the service is not known to give
 """
 
-# ruff: noqa: N818 - the names say what happened, so that an except clause reads as a sentence
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack

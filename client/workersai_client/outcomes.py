@@ -37,7 +37,7 @@ def submitted(reply: Reply, account_id: str, model: str, items: int) -> Handle:
 
 
 def looked_at(reply: Reply, handle: Handle) -> Pending | Done:
-    """Say what a poll found. Facts: `poll.pending`, `poll.done`, `poll.results`, `done.status`, `batch.failed`.
+    """Say what a poll found. Facts: `poll.pending`, `poll.done`, `poll.results`, `batch.failed`.
 
     Pending only when the reply says queued or running, Done when it has responses or results. Raises
     BatchFailed when it says that nothing will come, UnexpectedReply when it says neither, and what

@@ -84,9 +84,11 @@ class QueuedEmbedding:
             yield from self._submit_some()
             if (yield from self._collect_some()):
                 interval = FIRST_INTERVAL
-                continue
-            yield from self._deadline.pause(Pause(spread(interval, self._queue.jitter)))
-            interval = next_interval(interval)
+                if None in self._handles:
+                    continue
+            if self._in_flight():
+                yield from self._deadline.pause(Pause(spread(interval, self._queue.jitter)))
+                interval = next_interval(interval)
 
     def _submit_some(self) -> Flow[None]:
         """Submit what was not, in order, while fewer batches than allowed are in flight."""

@@ -162,7 +162,7 @@ def _kind(status: int, code: int | None) -> type[WorkersAIError] | None:
 
 def _catalogued_status(code: int | None) -> int:
     """Look up the HTTP status that goes with a code; 0 where none is known."""
-    from workersai_contracts import error  # noqa: PLC0415 - read only in the rare case
+    from workersai_contracts import error
 
     if code is None:
         return 0

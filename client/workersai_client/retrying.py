@@ -16,6 +16,7 @@ Jitter = Callable[[], float]
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 15.0
+LAST_DOUBLING = 5
 #: Who asks for more patience than this, in seconds, where no deadline was given, gets the error instead.
 PATIENCE = 120.0
 
@@ -43,7 +44,7 @@ class Retrying:
             return None
         if error.retry_after:
             return error.retry_after if error.retry_after <= self.patience else None
-        return self.jitter() * min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**attempt)
+        return self.jitter() * min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempt, LAST_DOUBLING))
 
     def in_doubt(self, error: WorkersAIError) -> bool:
         """Whether a repetition might do twice what must be done once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from workersai_client.errors import TransportError
 from workersai_client.wire import Reply, Request
 
 if TYPE_CHECKING:
+    import ssl
+
     from workersai_client.settings import Settings
 
 # Failures before the first byte of a request went out. A failed write is none of them: the rest may have
@@ -25,6 +28,12 @@ def headers(settings: Settings) -> dict[str, str]:
         "authorization": f"Bearer {settings.api_token}",
         "user-agent": f"workersai-client/{version('workersai-emulator')}",
     }
+
+
+@cache
+def tls() -> ssl.SSLContext:
+    """Load the trusted certificates, once a process: it takes longer than everything else in making a client."""
+    return httpx.create_ssl_context()
 
 
 def timeouts(settings: Settings, within: float | None) -> httpx.Timeout:

@@ -40,13 +40,15 @@ class Defaults:
 class Account:
     """One account's world: what it says itself, and what the server's defaults say where it says nothing.
 
-    Batches are in the store. `exchanges` counts what reached Workers AI, for the ids of the replies.
+    Batches are in the store. `exchanges` counts what reached Workers AI, for the ids of the replies, and `demos`
+    the batches that the `/batch` Worker only pretended to queue.
     """
 
     def __init__(self, account_id: str, defaults: Defaults) -> None:
         self.id = account_id
         self.rules = Rules()
         self.exchanges = 0
+        self.demos = 0
         self._defaults = defaults
         self._clock: Clock | None = None
         self._said = Settings()
@@ -56,6 +58,10 @@ class Account:
     def clock(self) -> Clock:
         """The clock that this account goes by: its own once it was given one, else the server's."""
         return self._clock or self._defaults.clock
+
+    @clock.setter
+    def clock(self, clock: Clock) -> None:
+        self._clock = clock
 
     def own_clock(self) -> Clock:
         """The account's own clock, to be changed; at first it shows what the server's shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from workersai_emulator.refusals import refused_input
+from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.validation import InputRefused, validate_input
 
 if TYPE_CHECKING:
@@ -48,22 +48,31 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
     moment = settings.assumed("submit.validation")
     at_submit = card.validated == "submit" if moment == "by-task" else moment == "submit"
     if "requests" not in inputs:
-        return _admit_bare(card, inputs, at_submit=at_submit)
+        return _admit_bare(card, inputs, settings, at_submit=at_submit)
     requests = inputs["requests"]
     if requests == [] and settings.assumed("submit.empty") == "done":
         return Admitted("requests", 0)
-    if at_submit or requests == []:
+    if requests == []:
+        raise refused_input("Length of '/requests' must be >= 1 not met")
+    if at_submit:
         _check_schema(card, inputs)
-        return Admitted("requests", len(requests) if isinstance(requests, list) else 0)
+        # The validator goes through an object as through a list (Fact: `input.semantics`); no model runs one.
+        return (
+            Admitted("requests", len(requests))
+            if isinstance(requests, list)
+            else Admitted("requests", 0, False)
+        )
     return Admitted("requests", *_at_run_time(card, requests))
 
 
-def _admit_bare(card: ModelCard, inputs: dict[str, Any], *, at_submit: bool) -> Admitted:
-    if card.task == "Text Generation":
+def _admit_bare(card: ModelCard, inputs: dict[str, Any], settings: Settings, *, at_submit: bool) -> Admitted:
+    try:
+        check_input(card, inputs, settings)
+    except Refused:
+        if at_submit:
+            raise
         return Admitted("bare", 1, runs=False)
-    if at_submit:
-        _check_schema(card, inputs)
-    return Admitted("bare", 1, runs=_complaint(card, inputs) is None)
+    return Admitted("bare", 1, runs=card.task != "Text Generation")
 
 
 def _at_run_time(card: ModelCard, requests: object) -> tuple[int, bool]:

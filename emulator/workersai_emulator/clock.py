@@ -11,8 +11,9 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _FARTHEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
@@ -42,24 +43,25 @@ def parse_duration(value: object) -> float:
 
     Raises ValueError, in one line, for anything else.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None:
+        seconds = float(match[1]) * _UNIT_SECONDS[match[2] or "s"]
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        seconds = min(value, _FARTHEST * 2.0)
+    else:
         raise ValueError(f"{value!r} is not a duration: give seconds, or a text such as 500ms, 30s, 5m, 2h")
-    match = _DURATION.fullmatch(str(value).strip())
-    if match is None:
-        raise ValueError(f"{value!r} is not a duration: give seconds, or a text such as 500ms, 30s, 5m, 2h")
-    seconds = float(match[1]) * _UNIT_SECONDS[match[2] or "s"]
     if seconds > _FARTHEST:
         raise ValueError(f"{value!r} is longer than the calendar")
     return seconds
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest text that `parse_duration` reads back as these seconds."""
-    for unit in ("h", "m", "s"):
-        amount = seconds / _UNIT_SECONDS[unit]
-        if amount >= 1 and amount == int(amount):
-            return f"{int(amount)}{unit}"
-    return f"{seconds * 1000:.12g}ms"
+    """A short text that `parse_duration` reads back as exactly these seconds."""
+    for unit, length in reversed(_UNIT_SECONDS.items()):
+        amount = round(seconds / length)
+        if amount and amount * length == seconds:
+            return f"{amount}{unit}"
+    return f"{Decimal(repr(seconds)):f}s" if seconds else "0s"
 
 
 def parse_time(value: object) -> float:
@@ -99,7 +101,7 @@ class Clock:
             return system_now()
         if self.frozen:
             return self._at
-        return self._at + (system_now() - self._since) * self.scale
+        return min(_FARTHEST, self._at + (system_now() - self._since) * self.scale)
 
     def copy(self) -> Clock:
         """A clock of its own that shows the same time and goes on in the same way."""
@@ -117,9 +119,12 @@ class Clock:
         self.reach(self.now() + seconds)
 
     def set(self, moment: float) -> None:
-        """Move forward to a moment. Raises ValueError when that is in the past, or beyond the calendar."""
+        """Move forward to a moment. Raises ValueError when that is in the past, or beyond the calendar.
+
+        The moment that the clock shows, in milliseconds, is not in the past.
+        """
         now = self.now()
-        if moment < now:
+        if moment <= now - 0.001:
             raise ValueError(
                 f"now: {format_time(moment)} is before {format_time(now)}; a clock never goes back"
             )

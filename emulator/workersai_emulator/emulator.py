@@ -121,6 +121,15 @@ class _LoopThread:
 
     def end(self) -> None:
         """Stop the loop and wait for the thread."""
+        self.run(_cancel_the_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _cancel_the_others() -> None:
+    """End what connections have left behind, such as the wait for the rest of a body that was refused."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -38,7 +38,7 @@ class Method:
     name: str
 
 
-class NotPrintable(TypeError):  # noqa: N818 - what JavaScript finds, which decides about a message
+class NotPrintable(TypeError):
     """An object whose `toString` is data: JavaScript cannot print it."""
 
 
@@ -47,16 +47,16 @@ _OBJECT_METHODS: Final = (
     " isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf"
 )
 _ARRAY_METHODS: Final = (
-    "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat flatMap forEach"
-    " includes indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice some sort"
+    "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat flatMap"
+    " forEach includes indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice some sort"
     " splice toReversed toSorted toSpliced unshift values with"
 )
 _STRING_METHODS: Final = (
     "anchor at big blink bold charAt charCodeAt codePointAt concat endsWith fixed fontcolor fontsize includes"
     " indexOf isWellFormed italics lastIndexOf link localeCompare match matchAll normalize padEnd padStart"
     " repeat replace replaceAll search slice small split startsWith strike sub substr substring sup"
-    " toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase toWellFormed trim trimEnd trimLeft trimRight"
-    " trimStart"
+    " toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase toWellFormed trim trimEnd trimLeft"
+    " trimRight trimStart"
 )
 _ON_OBJECTS: Final = frozenset(_OBJECT_METHODS.split())
 _ON_ARRAYS: Final = _ON_OBJECTS | frozenset(_ARRAY_METHODS.split())

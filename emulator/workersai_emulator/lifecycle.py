@@ -96,7 +96,9 @@ def decide(life: Life, end: Step, now: float) -> Life:
     here = len(life.entries)
     steps = (*life.script.steps[:here], end) if life.waiting else (*life.script.steps[: here - 1], end)
     entries = life.entries if life.waiting else life.entries[:-1]
-    return Life(Script(steps), (*entries, Entry(end.state, now)), decided=True)
+    # Polls of the end that is replaced stay counted.
+    polls = 0 if life.waiting else life.entry.polls
+    return Life(Script(steps), (*entries, Entry(end.state, now, polls)), decided=True)
 
 
 def _let_pass(life: Life, now: float) -> Life:

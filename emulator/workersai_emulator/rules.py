@@ -210,7 +210,10 @@ def _effect(said: object) -> Effect:
     except (LookupError, TypeError) as unknown:
         raise ValueError(f"effect: error: {unknown.args[0]}") from None
     wait = said.get("retry_after")
-    return ErrorEffect(row, None if wait is None else parse_duration(wait))
+    try:
+        return ErrorEffect(row, None if wait is None else parse_duration(wait))
+    except ValueError as fault:
+        raise ValueError(f"effect: retry_after: {fault}") from None
 
 
 def _count(said: dict[str, Any], key: str) -> int | None:

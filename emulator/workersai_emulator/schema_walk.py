@@ -15,7 +15,6 @@ from workersai_emulator.javascript import (
     UNDEFINED,
     NotPrintable,
     identity,
-    inherits,
     is_binary,
     kinds,
     length,
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class InputRefused(ValueError):  # noqa: N818 - a verdict, not a fault
+class InputRefused(ValueError):
     """The input is not what the model takes; `complaint` is the validator's message.
 
     It is the part behind `AiError: Bad input: Error: ` on the wire. Fact: `input.text`.
@@ -42,7 +41,7 @@ class InputRefused(ValueError):  # noqa: N818 - a verdict, not a fault
 
 @dataclass(slots=True)
 class Walk:
-    """What the nodes of one validation share: the body, the complaints so far, and paths known to be covered."""
+    """What the nodes of one validation share: the body, the complaints so far, the paths that are evaluated."""
 
     body: Any
     complaints: dict[str, None] = field(default_factory=dict)  # an ordered set
@@ -53,8 +52,8 @@ class Walk:
 class Place:
     """Where in the schema a node stands, as far as its behaviour depends on that.
 
-    At the root (also within its alternatives), no match of a list of alternatives is a refusal; within any list,
-    complaints are not appended to a refusal; within `allOf`, what matched counts as evaluated.
+    At the root, also within its alternatives, a list of alternatives without a match refuses; within any list,
+    complaints are not appended to a refusal; within `allOf`, what matches counts as evaluated.
     """
 
     root: bool = False
@@ -93,10 +92,10 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Alternatives:
-    """`oneOf` (the exclusive one) and `anyOf`. Matches are added up over the arms, and an array may give many.
+    """`oneOf`, which is exclusive, and `anyOf`. Matches are added up over the arms; an array may give many.
 
-    `oneOf` stops at the first arm after which there are more than one or none, so that an arm which gives 0, without
-    a refusal, hides those behind it; `anyOf` stops at the first match.
+    `oneOf` stops at the first arm after which there are several or none, so that an arm which gives 0 without a
+    refusal hides those behind it; `anyOf` stops at the first match.
     """
 
     place: Place
@@ -195,15 +194,15 @@ class Items:
 class OtherProperties:
     """`additionalProperties` and `unevaluatedProperties`: what becomes of the properties not known by then.
 
-    `node` is None where the schema is `false`, which refuses them. Otherwise each is validated as if its object
-    were the body, with complaints of its own, under what follows the last slash of its name.
+    `node` is None where the schema is `false`, which refuses them. Otherwise each is validated as if its
+    object were the body, with complaints of its own, under what follows the last slash of its name.
     """
 
     place: Place
     node: Node | None
 
     def check(self, value: Any, path: str, walk: Walk, known: set[str], evaluated: set[str]) -> int:
-        """Return how many matched, and add those to `evaluated`, with a slash too many, as the service does."""
+        """Return how many matched, and add those to `evaluated`, with a slash too many."""
         if type(value) is not dict:
             return 0
         others = [place for key in own_keys(value) if (place := f"{path}/{key}") not in known]
@@ -224,7 +223,7 @@ class OtherProperties:
 
 @dataclass(frozen=True, slots=True)
 class PropertyCount:
-    """`minProperties` and `maxProperties`, which count the properties of the whole body, wherever they stand."""
+    """`minProperties` and `maxProperties`, which count those of the whole body, wherever they stand."""
 
     place: Place
     fewest: float | None

@@ -15,6 +15,8 @@ from workersai_emulator.clock import format_duration, parse_duration
 
 State = Literal["queued", "running", "done", "failed", "lost"]
 WAITING: frozenset[State] = frozenset({"queued", "running"})
+MOST_STEPS = 1000
+_ENDS_OF_UNITS = "smh"
 
 NAMED = {
     "default": "queued:1, running:1, done",
@@ -60,7 +62,10 @@ class Script:
         """Read a script, or the name of one. Raises ValueError that names the step at fault."""
         if not isinstance(text, str):
             raise ValueError(f"script: {text!r} is not a text such as 'queued:1, running:1, done'")
-        steps = tuple(_step(part.strip()) for part in NAMED.get(text.strip(), text).split(","))
+        parts = NAMED.get(text.strip(), text).split(",")
+        if len(parts) > MOST_STEPS:
+            raise ValueError(f"script: {len(parts)} steps are too many; {MOST_STEPS} are taken")
+        steps = tuple(_step(part.strip()) for part in parts)
         for step in steps[:-1]:
             if step.state not in WAITING:
                 raise ValueError(f"script: {step} ends a batch's life, so nothing can follow it")
@@ -92,14 +97,14 @@ def _step(text: str) -> Step:
 def _waiting(state: State, amount: str) -> Step:
     if amount == "hold":
         return Step(state)
-    if not amount or (amount.isascii() and amount.isdigit()):
-        return Step(state, polls=int(amount[:9] or "1"))
     try:
-        return Step(state, seconds=parse_duration(amount))
+        if not amount or (amount.isascii() and amount.isdigit()):
+            return Step(state, polls=int(amount or "1"))
+        if amount[-1] in _ENDS_OF_UNITS:
+            return Step(state, seconds=parse_duration(amount))
     except ValueError:
-        raise ValueError(
-            f"script: {state}:{amount} is not a number of polls, a time such as 30s, or hold"
-        ) from None
+        pass
+    raise ValueError(f"script: {f'{state}:{amount}'!r} is not a number of polls, a time such as 30s, or hold")
 
 
 def _error(key: str) -> str | None:
@@ -108,5 +113,5 @@ def _error(key: str) -> str | None:
     try:
         error(key)
     except LookupError as unknown:
-        raise ValueError(f"script: failed:{key}: {unknown.args[0]}") from None
+        raise ValueError(f"script: {f'failed:{key}'!r}: {unknown.args[0]}") from None
     return key

@@ -8,9 +8,11 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from aiohttp.web_protocol import _ErrInfo
 
 from workersai_emulator import __version__
 from workersai_emulator.api import rest
+from workersai_emulator.api.body import BadBody
 from workersai_emulator.api.control import PREFIX as CONTROL_PREFIX
 from workersai_emulator.api.control import Control
 from workersai_emulator.api.exchange import Exchange
@@ -78,6 +80,8 @@ class Server:
         exchange = Exchange(request.method, path, stopwatch())
         try:
             reply = await self._answer(request, path, query, exchange)
+        except ConnectionError:
+            raise  # the client went away, which aiohttp expects to hear
         except Exception as fault:  # noqa: BLE001 - told in the log and in the reply
             _log.exception("%s %s failed; this is a fault of the emulator", request.method, path)
             exchange.why = f"a fault of the emulator: {type(fault).__name__}: {fault}"
@@ -108,7 +112,10 @@ class Server:
         if isinstance(reply.body, bytes):
             if reply.body:
                 headers["Content-Type"] = reply.content_type
-            return web.Response(status=reply.status, body=reply.body, headers=headers)
+            whole = web.Response(status=reply.status, body=reply.body, headers=headers)
+            if _cut_short(request):
+                whole.force_close()
+            return whole
         headers["Content-Type"] = reply.content_type
         response = web.StreamResponse(status=reply.status, headers=headers)
         await response.prepare(request)
@@ -129,6 +136,15 @@ class _HttpServer(web.Server):
 class _Connection(web.RequestHandler):
     __slots__ = ()
 
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        broken = bool(self._messages) and isinstance(self._messages[-1][0], _ErrInfo)
+        request = self._current_request
+        if broken and request is not None and not request.content.is_eof():
+            # Whoever reads this body would wait for its rest for ever.
+            request.content.set_exception(BadBody("the body is not framed as HTTP"))
+            request.content.feed_eof()
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -141,6 +157,13 @@ class _Connection(web.RequestHandler):
             response.force_close()
             return response
         return super().handle_error(request, status, exc, message)
+
+
+def _cut_short(request: web.BaseRequest) -> bool:
+    """Whether the rest of the request's body can't be told from a next request: broken, or not asked for."""
+    if request.content.exception() is not None:
+        return True
+    return "Expect" in request.headers and not request.content.is_eof()
 
 
 def _path_of(target: str) -> str:

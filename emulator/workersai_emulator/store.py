@@ -45,8 +45,9 @@ class Batch:
 
         Fact: `poll.retention`.
         """
-        started = self.submitted_at if self.life.waiting else self.life.entry.since
-        return started + RETENTION_SECONDS
+        ended, given_up = self.life.entry.since, self.submitted_at + RETENTION_SECONDS
+        # One that ended too late had been forgotten by then, whether or not anybody looked.
+        return given_up if self.life.waiting or ended >= given_up else ended + RETENTION_SECONDS
 
 
 class Store(Protocol):
@@ -108,14 +109,14 @@ class MemoryStore:
 
     async def poll(self, key: Key, change: Callable[[Batch], Batch | None]) -> Batch | None:
         """See `Store`. The batch goes to the end of the line in which batches leave."""
-        kept = self._kept.pop(key, None)
+        kept = self._kept.get(key)
         if kept is None:
             return None
         batch = change(kept[0])
-        if batch is None:
-            self._bytes -= kept[0].size
-            return None
-        self._kept[key] = batch, kept[1]
+        await self.forget(key)
+        if batch is not None:
+            self._kept[key] = batch, kept[1]
+            self._bytes += batch.size
         return batch
 
     async def payload(self, key: Key) -> bytes | None:

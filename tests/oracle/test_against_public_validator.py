@@ -1,18 +1,23 @@
-"""Our verdicts and messages against the service's own public validator. Facts: `input.validator`, `input.semantics`."""
+"""Our verdicts and messages against the service's own public validator.
+
+Facts: `input.validator`, `input.semantics`.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from body_strategies import bodies, schemas
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from validator_oracle import Oracle
 
 from workersai_contracts import models
 from workersai_emulator.validation import InputRefused, Validator, compile_validator, validator_for
+
+if TYPE_CHECKING:
+    from validator_oracle import Oracle
 
 pytestmark = pytest.mark.oracle
 

@@ -6,8 +6,10 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 HERE = Path(__file__).parent
 

@@ -48,7 +48,13 @@ async def _continue(request: BaseRequest) -> None:
 async def _unpacked(request: BaseRequest, limit: int | None, packed: zlib._Decompress) -> bytes:
     """Unpack no more than a piece beyond the limit, whatever the body would unpack to."""
     unpacked = bytearray()
+    size = 0
     while piece := await request.content.readany():
+        size += len(piece)
+        if limit is not None and size >= limit:
+            raise Refused("request.too-large")
+        if packed.eof:
+            raise BadBody("the compressed body goes on after its end")
         while piece:
             room = 2**20 if limit is None else min(2**20, limit - len(unpacked))
             try:
@@ -58,6 +64,8 @@ async def _unpacked(request: BaseRequest, limit: int | None, packed: zlib._Decom
             if limit is not None and len(unpacked) >= limit:
                 raise Refused("request.too-large")
             piece = packed.unconsumed_tail
+    if packed.unused_data:
+        raise BadBody("the compressed body goes on after its end")
     if not packed.eof:
         raise BadBody("the compressed body ends before its end")
     return bytes(unpacked)

@@ -85,6 +85,8 @@ class Control:
             return tool_refusal(fault.status, str(fault))
         except ValueError as fault:
             return tool_refusal(400, str(fault))
+        except RecursionError:
+            return tool_refusal(400, "the body is nested too deep")
 
     async def _health(self, said: Said, item: str) -> Reply:
         return json_reply(200, {"status": "ok", "version": self._version})
@@ -118,9 +120,10 @@ class Control:
         return _shown_clock(self._service.accounts.defaults.clock if account is None else account.clock)
 
     async def _move_clock(self, said: Said, item: str) -> Reply:
-        account = self._account(said)
-        clock = self._service.accounts.defaults.clock if account is None else account.own_clock()
+        owner = self._account(said) or self._service.accounts.defaults
+        clock = owner.clock.copy()
         _move(clock, said)
+        owner.clock = clock
         return _shown_clock(clock)
 
     async def _batches(self, said: Said, item: str) -> Reply:
@@ -210,7 +213,7 @@ async def _said(request: BaseRequest, query: str) -> Said:
 
 
 def _move(clock: Clock, said: Said) -> None:
-    """Change a clock as told, all or nothing: the clock is only touched once everything is understood."""
+    """Change a clock as told. What it raises may leave the clock half moved: hand in a copy."""
     _only(said, ("freeze", "advance", "scale", "jump", "now"))
     for key in ("freeze", "jump"):
         if key in said and not isinstance(said[key], bool):

@@ -24,14 +24,14 @@ class Guard:
         origin = headers.get("Origin")
         if origin is None:
             return None
-        if self._is_ours(urlsplit(origin).hostname):
+        if self._is_ours(_name_in(origin)):
             return None
         return tool_refusal(403, f"Origin {origin} is another site's; --allow-host lets a name in")
 
     def refuse_control(self, headers: Mapping[str, str]) -> Reply | None:
         """Refuse the control plane to foreign Host names and, beyond loopback, to those without its token."""
         host = headers.get("Host", "")
-        if not self._is_ours(urlsplit(f"//{host}").hostname):
+        if not self._is_ours(_name_in(f"//{host}")):
             return tool_refusal(403, f"Host {host!r} is not this server's; --allow-host lets a name in")
         token = self._options.control_token
         if token is None:
@@ -39,11 +39,20 @@ class Guard:
                 return None
             return tool_refusal(403, "beyond loopback the control plane needs --control-token")
         given = headers.get("Authorization", "").removeprefix("Bearer ")
-        if hmac.compare_digest(given.encode(), token.encode()):
+        if hmac.compare_digest(given.encode(errors="surrogateescape"), token.encode()):
             return None
         return tool_refusal(403, "send 'Authorization: Bearer …' with the token of --control-token")
 
     def _is_ours(self, host: str | None) -> bool:
         return host is not None and (
-            is_loopback(host) or host == self._options.host or host in self._options.allowed_hosts
+            is_loopback(host)
+            or host in {name.lower() for name in (self._options.host, *self._options.allowed_hosts)}
         )
+
+
+def _name_in(url: str) -> str | None:
+    """The host that a URL names; None where there is none, or no sense in it."""
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -54,7 +54,6 @@ class Worker:
         self._service = service
         self._seed = seed
         self._model = model_name
-        self._demos = 0
 
     @staticmethod
     def takes(method: str, path: str) -> bool:
@@ -134,11 +133,11 @@ class Worker:
         return Reply(200, answer[:-1] + b',"mode":"live"}')
 
     def _demo_submit(self, account: Account) -> dict[str, Any]:
-        self._demos += 1
+        account.demos += 1
         return {
             "status": "queued",
             "model": self._model,
-            "request_id": demo_request_id(self._seed, account.id, self._demos),
+            "request_id": demo_request_id(self._seed, account.id, account.demos),
             "mode": "demo",
             "note": "AI binding unavailable; returning a demo queued response",
         }

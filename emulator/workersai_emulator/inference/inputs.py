@@ -38,7 +38,9 @@ def whole_number(value: Any) -> int | None:
 
 def has_contexts(card: ModelCard, item: Item) -> bool:
     """Say whether an item lists contexts, which bge-m3 takes in place of texts. Fact: `batch.items`."""
-    return card.answers == "reranking" or (card.name == "@cf/baai/bge-m3" and "contexts" in item)
+    return card.answers == "reranking" or (
+        card.name == "@cf/baai/bge-m3" and isinstance(item.get("contexts"), list)
+    )
 
 
 def ranks(card: ModelCard, item: Item) -> bool:
@@ -66,7 +68,10 @@ def texts_of(card: ModelCard, item: Item) -> list[str]:
 
 
 def cost(card: ModelCard, item: Item) -> int:
-    """Return how many texts a model works on for an item: vectors, scores, or the one text that it writes."""
+    """Return how many texts a model works on for an item: vectors, scores, or the one text that it writes.
+
+    Quick to ask, so that a caller can cut a batch into slices; 0 for a list without texts.
+    """
     if has_contexts(card, item):
         contexts = item.get("contexts")
         return len(contexts) if isinstance(contexts, list) else 0
@@ -77,7 +82,7 @@ def _text_values(card: ModelCard, item: Item) -> Sequence[Any]:
     members = _TEXT_MEMBERS.get(card.name)
     if members is None:
         return _listed(item.get("text"))
-    return [value for member in members if member in item for value in _listed(item[member])]
+    return [value for member in members if item.get(member) is not None for value in _listed(item[member])]
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -30,7 +30,7 @@ def schema_wanted(item: Mapping[str, Any]) -> dict[str, Any] | None:
 def object_for(schema: Mapping[str, Any], text: str) -> Any:
     """Return a value of the schema's types whose strings are `text`; for an empty schema an object with it.
 
-    Types, properties, items, const, enum and the first of anyOf, oneOf and allOf are followed, `minimum` is
+    Types, properties, items, const, enum and the first of anyOf, oneOf and allOf are followed, a whole `minimum` is
     kept; lengths, patterns and references are not. Fact: `poll.json-mode`.
     """
     return _value(schema, text, 0) if schema else {"placeholder": text}

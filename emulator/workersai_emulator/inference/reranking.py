@@ -41,7 +41,7 @@ def _found_weight(
     """Sum the weights of the wanted features (sorted) that each context has, each counted once."""
     given = features(contexts, words)
     position = np.minimum(np.searchsorted(wanted, given.hash), wanted.size - 1)
-    hit = wanted[position] == given.hash
+    hit = (wanted[position] == given.hash) & (given.weight > 0)  # not what is cut off, nor across texts
     pairs = np.unique(given.row[hit] * wanted.size + position[hit])
     sums = np.bincount(pairs // wanted.size, weight[pairs % wanted.size], len(contexts))
     return sums.astype(np.float64, copy=False)

@@ -1,6 +1,6 @@
 """Placeholder vectors: texts that share words are near each other, in any script, the same on every machine.
 
-Facts: `poll.item`. The numbers stand in for a model's. They are good enough for a search over a few thousand
+Fact: `poll.item`. The numbers stand in for a model's. They are good enough for a search over a few thousand
 passages to find the right one, and for a test to compare; they know nothing of meaning beyond words.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from workersai_contracts import ModelCard, model, models
+from workersai_contracts import ModelCard, models
 from workersai_emulator.inference.features import features
 from workersai_emulator.inference.hashing import SPREAD, scramble
 
@@ -88,7 +88,7 @@ def words_limit(card: ModelCard) -> int:
 @cache
 def embedder(name: str) -> Embedder:
     """Return the embedder of a model of the catalogue; ValueError if it is not there or embeds nothing."""
-    card = model(name)
+    card = models().get(name)
     if card is None or card.dimensions is None:
         known = ", ".join(one.name for one in models().values() if one.dimensions)
         what = "not in the catalogue" if card is None else f"a {card.task} model"

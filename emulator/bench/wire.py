@@ -1,0 +1,95 @@
+"""What the benchmarks share: a server process, and a client so thin that it costs next to nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BARE = [sys.executable, str(Path(__file__).with_name("bare_server.py"))]
+PATH = "/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/run/@cf/baai/bge-m3?queueRequest=true"
+
+
+def emulator(*options: str) -> list[str]:
+    """The command of an emulator on a free port."""
+    return [sys.executable, "-m", "workersai_emulator.cli", "serve", "--port", "0", *options]
+
+
+class ServerProcess:
+    """A server in a process of its own, whose time and memory can be read."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        self.url = process.stdout.readline().strip()
+        self._process = psutil.Process(process.pid)
+
+    def cpu_seconds(self) -> float:
+        """The processor time that it has taken so far."""
+        times = self._process.cpu_times()
+        return float(times.user + times.system)
+
+    def megabytes(self) -> float:
+        """The memory that it holds now."""
+        return float(self._process.memory_info().rss) / 1e6
+
+
+@contextmanager
+def running(command: list[str]) -> Iterator[ServerProcess]:
+    """Run a server that prints its URL when it is ready."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with process:
+        try:
+            yield ServerProcess(process)
+        finally:
+            process.terminate()
+
+
+class Wire:
+    """One kept-alive connection that sends whole requests and reads whole replies."""
+
+    def __init__(self, url: str) -> None:
+        address = urlsplit(url)
+        self._socket = socket.create_connection((address.hostname, address.port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def post(self, message: object) -> bytes:
+        """Send a message and give the reply's body, small and of known length."""
+        return self.send(request(message))
+
+    def send(self, prepared: bytes) -> bytes:
+        """Send a request that was prepared, and give the reply's body."""
+        self._socket.sendall(prepared)
+        received = self._socket.recv(65536)
+        while b"\r\n\r\n" not in received:
+            received += self._socket.recv(65536)
+        head, _, body = received.partition(b"\r\n\r\n")
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise SystemExit(f"the server refused the benchmark: {received!r}")
+        length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        while len(body) < length:
+            body += self._socket.recv(65536)
+        return body
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+
+def request(message: object) -> bytes:
+    """A request as bytes, to be sent again and again."""
+    body = json.dumps(message).encode()
+    head = (
+        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer bench\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
