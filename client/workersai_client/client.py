@@ -39,7 +39,7 @@ class Client:
     `max_retries` times more. `sleep`, `monotonic` and `jitter` (0 to 1) are time and chance, for tests;
     `transport` replaces httpx's own.
 
-    Close it, or use it in a `with`. Every call raises subclasses of WorkersAIError and nothing else.
+    Close it, or use it in a `with`. Whatever goes wrong between the call and its answer is a WorkersAIError.
     """
 
     def __init__(

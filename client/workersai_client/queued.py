@@ -14,7 +14,7 @@ from workersai_client.replies import is_retryable
 from workersai_client.retrying import Jitter, next_interval, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,8 +32,9 @@ class Queue(Protocol):
     def jitter(self) -> Jitter:
         """The client's chance."""
 
-    @property
-    def submit(self) -> Callable[[str, Sequence[Mapping[str, Any]]], Flow[Handle]]:
+    def submit(
+        self, model: str, requests: Sequence[Mapping[str, Any]], *, allow_duplicates: bool = False
+    ) -> Flow[Handle]:
         """Queue a batch."""
 
     def poll(self, handle: Handle, *, bounded: bool = False) -> Flow[Pending | Done]:

@@ -36,10 +36,17 @@ def measure(server: ServerProcess, prepared: bytes, count: int) -> Figure:
     return Figure(count / seconds, used / count * 1e6)
 
 
-def compare(name: str, pair: tuple[ServerProcess, ServerProcess], prepared: tuple[bytes, bytes], count: int) -> None:
+def compare(
+    name: str, pair: tuple[ServerProcess, ServerProcess], prepared: tuple[bytes, bytes], count: int
+) -> None:
     """Let the emulator and the bare server take turns, and print the medians and their ratios."""
-    rounds = [[measure(server, each, count) for server, each in zip(pair, prepared, strict=True)] for _ in range(5)]
-    ours, bare = (Figure(median(f.rate for f in side), median(f.cpu for f in side)) for side in zip(*rounds, strict=True))
+    rounds = [
+        [measure(server, each, count) for server, each in zip(pair, prepared, strict=True)] for _ in range(5)
+    ]
+    ours, bare = (
+        Figure(median(f.rate for f in side), median(f.cpu for f in side))
+        for side in zip(*rounds, strict=True)
+    )
     rates = median(a.rate / b.rate for a, b in rounds)
     print(
         f"{name:<22}{ours.rate:>9.0f}/s{bare.rate:>9.0f}/s{rates:>8.2f}"
@@ -53,7 +60,10 @@ def main() -> None:
     submit = {"requests": [{"text": TEXT} for _ in range(100)]}
     with running(emulator("--script", "queued:hold, done")) as ours, running(BARE) as bare:
         pair = ours, bare
-        print("five rounds, medians".ljust(22) + f"{'emulator':>11}{'bare':>11}{'ratio':>8}{'CPU':>13}{'bare':>11}{'ratio':>8}")
+        print(
+            "five rounds, medians".ljust(22)
+            + f"{'emulator':>11}{'bare':>11}{'ratio':>8}{'CPU':>13}{'bare':>11}{'ratio':>8}"
+        )
         compare("poll", pair, (_poll(ours), _poll(bare)), count)
         compare("submit of 100 texts", pair, (request(submit), request(submit)), count // 3)
 

@@ -42,7 +42,9 @@ def main() -> None:
         sleep(0.3)
         idle = server.megabytes()
         ours, theirs = multiprocessing.Pipe()
-        poller = multiprocessing.Process(target=poll_without_pause, args=(server.url, held, theirs), daemon=True)
+        poller = multiprocessing.Process(
+            target=poll_without_pause, args=(server.url, held, theirs), daemon=True
+        )
         poller.start()
         peak = _Peak(server.megabytes)
         began = perf_counter()
@@ -63,7 +65,9 @@ def main() -> None:
 def _held_batch(url: str) -> bytes:
     """A poll of a batch that stays queued."""
     held = httpx.post(
-        url + PATH, json={"requests": [{"text": "held"}]}, headers={**HEADERS, "x-emulator-script": "queued:hold, done"}
+        url + PATH,
+        json={"requests": [{"text": "held"}]},
+        headers={**HEADERS, "x-emulator-script": "queued:hold, done"},
     )
     return request({"request_id": held.json()["result"]["request_id"]})
 

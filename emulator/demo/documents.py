@@ -131,7 +131,9 @@ def meet_a_batch_error(emulator: Emulator) -> None:
     rule = {"match": {"operation": "submit"}, "times": 1, "effect": {"error": 3040}}
     httpx.post(f"{emulator.url}/__emulator__/rules", json=rule).raise_for_status()
     reply = httpx.post(f"{emulator.worker_url}/batch", json={"texts": ["one more document"]})
-    print(f"\nThe /batch Worker while the queue is out of capacity:\n  HTTP {reply.status_code}  {reply.text}")
+    print(
+        f"\nThe /batch Worker while the queue is out of capacity:\n  HTTP {reply.status_code}  {reply.text}"
+    )
 
 
 if __name__ == "__main__":

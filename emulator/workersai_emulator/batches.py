@@ -121,5 +121,5 @@ def _now(account: Account, batch: Batch) -> Batch | None:
 
 def _jump(account: Account, batch: Batch) -> None:
     change = next_change(advance(batch.life, account.clock.now(), polled=False))
-    if change is not None and change < batch.expires_at():
-        account.own_clock().reach(change)
+    if change is not None:
+        account.own_clock().reach(min(change, batch.expires_at()))

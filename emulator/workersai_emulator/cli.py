@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from workersai_emulator import __version__
 from workersai_emulator.options import DEFAULT_PORT, Options, pairs
+
+_FLAGS = {"script": "--script", "scripts": "--script", "assumptions": "--assume", "limits": "--limit"}
+_TURN_SECONDS = 0.0005
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -46,20 +51,18 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
         raise click.BadParameter(f"{path}: {fault.strerror}") from None
     except ValueError as fault:
         raise click.BadParameter(f"{path}: {fault}") from None
-    known = {option.name for option in context.command.params} - {"config", "help"}
+    known = {str(option.name): option for option in context.command.params if option.name != "config"}
     for key in said:
         if key not in known:
-            raise click.BadParameter(
-                f"{path}: there is no {key!r}; there are {', '.join(sorted(map(str, known)))}"
-            )
-    context.default_map = {key: _as_option(value) for key, value in said.items()}
+            raise click.BadParameter(f"{path}: there is no {key!r}; there are {', '.join(sorted(known))}")
+    context.default_map = {key: _as_option(known[key], value) for key, value in said.items()}
     return path
 
 
-def _as_option(value: Any) -> Any:
+def _as_option(option: click.Parameter, value: Any) -> Any:
     if isinstance(value, dict):
         return [f"{name}={_text(one)}" for name, one in value.items()]
-    return value
+    return [value] if option.multiple and not isinstance(value, list) else value
 
 
 def _text(value: Any) -> str:
@@ -129,6 +132,7 @@ def serve(config: Path | None, **said: Any) -> None:
     Prints its URL on stdout when it is ready. Each option is also a key of the --config file.
     """
     options = _options(**said)
+    sys.setswitchinterval(_TURN_SECONDS)  # the worker thread must not keep a poll waiting
     logging.basicConfig(level=logging.WARNING, format="workersai-emulator: %(message)s", stream=sys.stderr)
     _new_loop_runner()(_serve(options))
 
@@ -146,19 +150,21 @@ def _options(
 ) -> Options:
     from workersai_emulator.settings import Settings
 
-    scripts = pairs(tuple(text for text in script if text.startswith("@")), "--script")
     general = [text for text in script if not text.startswith("@")]
     if len(general) > 1:
         raise ValueError("--script: there can be one for all models; give the others as MODEL=SCRIPT")
-    settings = Settings.parse(
-        {
-            "script": general[0] if general else None,
-            "scripts": scripts,
-            "assumptions": pairs(assume, "--assume"),
-            "limits": {name: _bytes(text) for name, text in pairs(limit, "--limit").items()},
-            "worker_binding": worker_binding,
-        }
-    )
+    said = {
+        "script": general[0] if general else None,
+        "scripts": pairs(tuple(text for text in script if text.startswith("@")), "--script"),
+        "assumptions": pairs(assume, "--assume"),
+        "limits": {name: _bytes(text) for name, text in pairs(limit, "--limit").items()},
+        "worker_binding": worker_binding,
+    }
+    try:
+        settings = Settings.parse(said)
+    except ValueError as fault:
+        setting, _, complaint = str(fault).partition(":")
+        raise ValueError(f"{_FLAGS[setting]}:{complaint}") from None
     return Options(
         settings=settings,
         worker_model=worker_model or os.environ.get("MODEL"),
@@ -187,14 +193,24 @@ async def _serve(options: Options) -> None:
     server = Server(options, printer(write, every=terminal, colour=terminal and "NO_COLOR" not in os.environ))
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    await server.start()
+    with suppress(NotImplementedError):  # where a loop takes no signals, Ctrl-C interrupts it
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stopped.set)
+    try:
+        await server.start()
+    except OSError as fault:
+        raise _cannot_listen(options, fault) from None
     url = f"http://{_in_url(options.host)}:{server.port}"
     write(greeting(url, server.seed, strict=bool(options.tokens)))
     click.echo(url)
     await stopped.wait()
     await server.stop()
+
+
+def _cannot_listen(options: Options, fault: OSError) -> ValueError:
+    if fault.errno == errno.EADDRINUSE:
+        return ValueError(f"--port: {options.port} is in use on {options.host}; 0 takes a free one")
+    return ValueError(f"--host, --port: cannot listen on {options.host}:{options.port}: {fault.strerror}")
 
 
 def _in_url(host: str) -> str:
@@ -214,18 +230,19 @@ def main() -> None:
     """Run the command; whatever is wrong with what was asked is one line on stderr and exit code 2."""
     try:
         code = cli.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as fault:
         _fail(fault.format_message())
-    except click.Abort:
-        sys.exit(130)
-    except ValueError as fault:
+    except (ValueError, OSError) as fault:
         _fail(str(fault))
-    except OSError as fault:
-        _fail(fault.strerror or str(fault))
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(reason: str) -> None:
+def _fail(reason: str) -> NoReturn:
     click.echo(f"workersai-emulator: {' '.join(reason.split())}", err=True)
     sys.exit(2)
 

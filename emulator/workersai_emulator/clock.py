@@ -116,7 +116,7 @@ class Clock:
 
     def advance(self, seconds: float) -> None:
         """Move forward. Raises ValueError when it would leave the calendar."""
-        self.reach(self.now() + seconds)
+        self._within(self.now() + seconds)
 
     def set(self, moment: float) -> None:
         """Move forward to a moment. Raises ValueError when that is in the past, or beyond the calendar.
@@ -128,18 +128,21 @@ class Clock:
             raise ValueError(
                 f"now: {format_time(moment)} is before {format_time(now)}; a clock never goes back"
             )
-        self.reach(moment)
+        self._within(moment)
 
     def reach(self, moment: float) -> None:
-        """Move forward to a moment unless it has passed. Raises ValueError when it is beyond the calendar."""
-        if moment > _FARTHEST:
-            raise ValueError("the clock cannot go beyond the calendar")
-        self._set(max(moment, self.now()))
+        """Move forward to a moment unless it has passed, as far as the calendar goes."""
+        self._set(max(min(moment, _FARTHEST), self.now()))
 
     def rescale(self, factor: float) -> None:
         """Run `factor` times as fast as the system's clock from now on."""
         self._set(self.now())
         self.scale = factor
+
+    def _within(self, moment: float) -> None:
+        if moment > _FARTHEST:
+            raise ValueError("the clock cannot go beyond the calendar")
+        self.reach(moment)
 
     def _set(self, moment: float) -> None:
         self._at, self._since = moment, system_now()

@@ -52,7 +52,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        return "http://127.0.0.1:{}".format(self.listener.getsockname()[1])
+        return f"http://127.0.0.1:{self.listener.getsockname()[1]}"
 
     def says(self, status: int, body: bytes, headers: dict[str, str] | None = None, times: int = 1) -> None:
         fields = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}

@@ -142,6 +142,44 @@ SCHEMAS: dict[str, tuple[dict[str, Any], list[Any]]] = {
     ),
     "items of nothing": ({"type": "array"}, [[], [1], ["a"], [{}], [None], {"a": 1}, "a", 5]),
     "union": ({"properties": {"a": {"type": ["string", "null"]}}}, [{"a": "x"}, {"a": None}, {}]),
+    "an arm that gives nothing hides the next": (
+        {"type": "object", "oneOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {}}}]},
+        [{"a": "x"}, {"b": 1}, {"a": "x", "b": 1}, {}],
+    ),
+    "an object for an array": (
+        {"type": "array", "items": {"type": "string"}},
+        [{"b": 1, "2": 5, "10": "a"}, {"b": 1, "2": "a", "10": 5}],
+    ),
+    "const before enum": ({"const": "b", "enum": ["a"], "pattern": "a"}, ["a", "b"]),
+    "alternatives within conditions": (
+        {"type": "object", "allOf": [{"oneOf": [{"properties": {"a": {}}}]}], "required": ["a"]},
+        [{"a": 1}, {}],
+    ),
+    "alternatives within other properties": (
+        {
+            "type": "object",
+            "oneOf": [
+                {
+                    "additionalProperties": {
+                        "properties": {"t": {"oneOf": [{"type": "string"}, {"type": "number"}]}},
+                        "required": ["t"],
+                    }
+                }
+            ],
+        },
+        [{"x": {"t": None}}, {"x": {"t": 1}}, {"x": {"t": "a"}, "y": {}}],
+    ),
+    "a name that every object has": (
+        {"properties": {"constructor": {}, "toString": {"type": "string"}}, "required": ["constructor"]},
+        [{"toString": "a"}, {"constructor": 1, "toString": "a"}, {}],
+    ),
+    "other properties count one level deeper": (
+        {
+            "allOf": [{"type": "object", "additionalProperties": True}],
+            "properties": {"": {"type": "object", "required": ["x"]}},
+        },
+        [{"x": 1}, {}],
+    ),
     "pattern": (
         {"properties": {"id": {"type": "string", "pattern": "[a-z0-9]{4}"}}},
         [{"id": "ab12"}, {"id": "ab1"}, {"id": "__ab12__"}],

@@ -157,7 +157,7 @@ def worker_model(named: str | None) -> str:
     """The model that the Worker runs; blank counts as unset. Raises ValueError for one that nobody knows."""
     name = (named or "").strip() or "@cf/baai/bge-m3"
     if model(name) is None:
-        raise ValueError(f"worker-model: {name!r} is no model of this emulator")
+        raise ValueError(f"--worker-model: {name!r} is no model of this emulator")
     return name
 
 
