@@ -229,7 +229,7 @@ def _new_loop_runner() -> Callable[[Any], None]:
 def main() -> None:
     """Run the command; whatever is wrong with what was asked is one line on stderr and exit code 2."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name="workersai-emulator", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message(), err=True)
         sys.exit(2)

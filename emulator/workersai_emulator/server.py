@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from workersai_emulator.options import Options
 
 GRACE_SECONDS = 0.5
+#: How long the rest of a refused body is read and thrown away, so that its sender gets to the reply.
+LINGER_SECONDS = 10.0
 _SERVER = f"workersai-emulator/{__version__}"
 _log = logging.getLogger(__name__)
 
@@ -55,7 +57,7 @@ class Server:
     async def start(self) -> None:
         """Listen. Raises OSError when the address cannot be had."""
         self._runner = web.ServerRunner(
-            _HttpServer(self._handle, auto_decompress=False, access_log=None, lingering_time=10.0),
+            _HttpServer(self._handle, auto_decompress=False, access_log=None, lingering_time=LINGER_SECONDS),
             shutdown_timeout=GRACE_SECONDS,
         )
         await self._runner.setup()

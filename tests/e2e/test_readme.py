@@ -1,0 +1,71 @@
+"""The README's examples, as printed, one after the other against `serve`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workersai_contracts import assumptions, models
+from workersai_emulator.cli import cli
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(sh|python)\n(.*?)```", README, re.DOTALL)
+
+# For each block, what a reader sees of it when it works.
+SEEN = [
+    [],
+    ['"status":"queued"', '"status":"running"', '"responses":['],
+    ["0 True [1, 1024]", "1 True [1, 1024]", "(2, 1024)"],
+    ["queued", "running", "2 items, {'prompt_tokens': 5, 'completion_tokens': 0, 'total_tokens': 5}"],
+    ["queued\nTrue\n", "3040 AiError: AiError: Capacity temporarily exceeded, please try again. ("],
+    ['"fired":0', '"code":"BATCH_ERROR"', '"mode":"live"'],
+]
+
+
+def test_each_example_prints_what_it_promises(
+    serve: Callable[..., AbstractContextManager[subprocess.Popen[str]]], tmp_path: Path
+) -> None:
+    assert len(BLOCKS) == len(SEEN)
+    exports = BLOCKS[0][1]
+    with serve() as process:
+        url = process.url  # type: ignore[attr-defined]
+        for (language, code), seen in zip(BLOCKS, SEEN, strict=True):
+            script = f"set -e\n{exports}" + (code if language == "sh" else f"python3 - <<'EOF'\n{code}EOF")
+            ran = subprocess.run(
+                ["bash", "-c", script.replace("http://127.0.0.1:8799", url)],
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+                check=False,
+            )
+            assert (ran.returncode, ran.stderr) == (0, ""), code
+            for part in seen:
+                assert part in ran.stdout, code
+
+
+def test_every_open_fact_has_its_row_with_every_alternative() -> None:
+    for fact in assumptions().values():
+        names = [fact.default, *(name for name in fact.alternatives if name != fact.default)]
+        told = "; ".join(f"`{name}`: {fact.alternatives[name]}" for name in names)
+        assert f"| `{fact.id}` | {fact.about} | {told} |" in README
+
+
+@pytest.mark.parametrize("option", [option.name for option in cli.commands["serve"].params])
+def test_every_option_of_serve_is_told(option: str) -> None:
+    assert f"`--{option.replace('_', '-')}" in README
+
+
+def test_the_number_of_models_is_true() -> None:
+    assert "the fourteen of" in README
+    assert len(models()) == 14
