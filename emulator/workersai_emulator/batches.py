@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from workersai_emulator.ids import request_id
@@ -67,7 +66,7 @@ class Batches:
             if account.clock.jump:
                 _jump(account, batch)
             now = account.clock.now()
-            polled = replace(batch, life=advance(batch.life, now, polled=True))
+            polled = batch.lived(advance(batch.life, now, polled=True))
             return None if now >= polled.expires_at() else polled
 
         batch = await self.store.poll((account.id, wanted), change)
@@ -96,7 +95,7 @@ class Batches:
             if shown is None:
                 return None
             now = account.clock.now()
-            return replace(shown, life=_acted(shown.life, action, error, now))
+            return shown.lived(_acted(shown.life, action, error, now))
 
         return await self.store.poll((account.id, wanted), change)
 
@@ -115,7 +114,7 @@ def _acted(life: Life, action: Action, error: str | None, now: float) -> Life:
 
 def _now(account: Account, batch: Batch) -> Batch | None:
     now = account.clock.now()
-    shown = replace(batch, life=advance(batch.life, now, polled=False))
+    shown = batch.lived(advance(batch.life, now, polled=False))
     return None if now >= shown.expires_at() else shown
 
 

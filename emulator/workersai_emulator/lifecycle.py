@@ -72,8 +72,8 @@ def advance(life: Life, now: float, *, polled: bool) -> Life:
         return life
     while life.step.polls is not None and life.entry.polls >= life.step.polls:
         life = _let_pass(_enter_next(life, now), now)
-    seen = replace(life.entry, polls=life.entry.polls + 1)
-    return replace(life, entries=(*life.entries[:-1], seen))
+    *before, here = life.entries
+    return Life(life.script, (*before, Entry(here.state, here.since, here.polls + 1)), life.decided)
 
 
 def next_change(life: Life) -> float | None:

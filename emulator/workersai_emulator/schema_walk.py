@@ -205,7 +205,7 @@ class OtherProperties:
         """Return how many matched, and add those to `evaluated`, with a slash too many."""
         if type(value) is not dict:
             return 0
-        others = [place for key in own_keys(value) if (place := f"{path}/{key}") not in known]
+        others = [other for key in own_keys(value) if (other := f"{path}/{key}") not in known]
         if self.node is None:
             if others:
                 listed = ", ".join(others)
@@ -213,11 +213,11 @@ class OtherProperties:
                 raise self.place.refuse(complaint, walk)
             return 0
         matches = 0
-        for place in others:
-            name = place.rpartition("/")[2]
+        for other in others:
+            name = other.rpartition("/")[2]
             if self.node.check(member(value, name), f"/{name}", Walk(value)):
                 matches += 1
-                evaluated.add(f"/{place}")
+                evaluated.add(f"/{other}")
         return matches
 
 
@@ -343,7 +343,7 @@ class Value:
             if self.settled:
                 return 1
         if self.typed and self.type not in (given := kinds(value)):
-            names = "','".join(given).join("''") if given else ""
+            names = ",".join([f"'{name}'" for name in given])
             complaint = f"Type mismatch of '{path or '/'}', '{self.type_printed}' not in {names}"
             raise self.place.refuse(complaint, walk)
         for bound in self.bounds:

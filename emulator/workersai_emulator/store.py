@@ -40,6 +40,20 @@ class Batch:
         """What the batch is found by; another account's is not found."""
         return self.account_id, self.request_id
 
+    def lived(self, life: Life) -> Batch:
+        """The same batch, so much later."""
+        return Batch(
+            self.account_id,
+            self.request_id,
+            self.number,
+            self.model,
+            self.form,
+            self.items,
+            self.size,
+            self.submitted_at,
+            life,
+        )
+
     def expires_at(self) -> float:
         """When it is forgotten: 24 h after it was done, or after the submit if it never was.
 

@@ -67,7 +67,7 @@ def validate_input(card: ModelCard, inputs: Any) -> None:
     validator_for(card).validate(inputs)
 
 
-#: By the identity of the schema, which is kept so that nothing else gets its id.
+#: By the identity of the schema, since cards have no hash; it is kept so that nothing else gets its id.
 _compiled: Final[dict[int, tuple[Schema, Validator]]] = {}
 
 
@@ -224,9 +224,8 @@ def _no_longer_than(limit: float) -> Callable[[str], bool]:
 
 
 def _no_shorter_than(limit: float) -> Callable[[str], bool]:
-    return lambda text: (
-        len(text) >= limit or length(text) >= limit
-    )  # characters are quick to count, units are not
+    # Characters are quicker to count than units, and never more.
+    return lambda text: len(text) >= limit or length(text) >= limit
 
 
 def _multiple_of(limit: float) -> Callable[[float], bool]:

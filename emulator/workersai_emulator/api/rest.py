@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
@@ -76,26 +76,19 @@ class Rest:
         return reply
 
     def _route(self, request: BaseRequest, path: str) -> tuple[Account, str]:
-        """Where the path leads: the model comes raw, with `%40`, and with `%2F`. Facts: `route.none`, `sync.path`."""
-        parts = path.split("/", 7)
-        if len(parts) < 6 or parts[1:4] != ["client", "v4", "accounts"] or parts[5] != "ai":
-            raise Refused("route.none")
-        if not is_account_id(parts[4]):
-            raise Refused("route.account", path=path)
-        if len(parts) < 8 or parts[6] != "run":
-            raise Refused("route.none")
+        """Who is meant, and which model. Facts: `route.method`, `route.none`."""
+        account_id, model_name = _places(path)
         if request.method != "POST":
             raise Refused("route.method", method=request.method)
         authorize(request.headers, self._tokens)
-        card = model(unquote(parts[7]))
-        if card is None:
+        if model_name is None:
             raise Refused("route.none")
-        return self._service.accounts.get(parts[4]), card.name
+        return self._service.accounts.get(account_id), model_name
 
     async def _run(
         self, request: BaseRequest, account: Account, model_name: str, query: str, exchange: Exchange
     ) -> Reply:
-        queue = dict(parse_qsl(query)).get("queueRequest") == "true"
+        queue = _wants_queue(query)
         try:
             script = _script(request)
         except ValueError as fault:
@@ -126,6 +119,29 @@ class Rest:
             return loads(body)
         except ValueError as bad:
             raise _not_json(account, str(bad)) from None
+
+
+@lru_cache(maxsize=512)
+def _places(path: str) -> tuple[str, str | None]:
+    """The account and the model that a path names; the model None where nobody knows it.
+
+    A model comes raw, with `%40`, and with `%2F`. Facts: `route.none`, `route.account`, `sync.path`.
+    """
+    parts = path.split("/", 7)
+    if len(parts) < 6 or parts[1:4] != ["client", "v4", "accounts"] or parts[5] != "ai":
+        raise Refused("route.none")
+    if not is_account_id(parts[4]):
+        raise Refused("route.account", path=path)
+    if len(parts) < 8 or parts[6] != "run":
+        raise Refused("route.none")
+    card = model(unquote(parts[7]))
+    return parts[4], None if card is None else card.name
+
+
+@lru_cache(maxsize=512)
+def _wants_queue(query: str) -> bool:
+    """Whether the query asks for the queue; anything but `true` does not. Facts: `batch.query`, `settled.query`."""
+    return dict(parse_qsl(query)).get("queueRequest") == "true"
 
 
 def _not_json(account: Account, fault: str) -> Refused:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
 from workersai_emulator import Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BGE_M3 = "@cf/baai/bge-m3"
 _numbers = itertools.count(1)
