@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workersai_emulator.controls import WorkersAI
     from workersai_emulator.emulator import Emulator
     from workersai_emulator.inference.vectors import embed
 
     __version__: str
 
-__all__ = ["Emulator", "__version__", "embed"]
+__all__ = ["Emulator", "WorkersAI", "__version__", "embed"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,6 +27,10 @@ def __getattr__(name: str) -> Any:
             from workersai_emulator.emulator import Emulator
 
             return Emulator
+        case "WorkersAI":
+            from workersai_emulator.controls import WorkersAI
+
+            return WorkersAI
         case "embed":
             from workersai_emulator.inference.vectors import embed
 

@@ -55,7 +55,7 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
     if requests == []:
         raise refused_input("Length of '/requests' must be >= 1 not met")
     if at_submit:
-        _check_schema(card, inputs)
+        _check_requests(card, inputs, settings)
         # The validator goes through an object as through a list (Fact: `input.semantics`); no model runs one.
         return (
             Admitted("requests", len(requests))
@@ -63,6 +63,19 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
             else Admitted("requests", 0, False)
         )
     return Admitted("requests", *_at_run_time(card, requests))
+
+
+def _check_requests(card: ModelCard, inputs: dict[str, Any], settings: Settings) -> None:
+    """Pass a batch as a whole; where the queue is an open fact, the card has no form for it, so item by item.
+
+    Fact: `model.queue`.
+    """
+    by_item = card.queue is None and settings.assumed("model.queue") == "queued"
+    if not by_item or not isinstance(inputs["requests"], list):
+        _check_schema(card, inputs)
+        return
+    for item in inputs["requests"]:
+        _check_schema(card, item)
 
 
 def _admit_bare(card: ModelCard, inputs: dict[str, Any], settings: Settings, *, at_submit: bool) -> Admitted:

@@ -1,4 +1,4 @@
-"""An emulator inside a program: for tests and demonstrations, in a thread of its own or in a running loop."""
+"""An emulator inside a program, for tests and demonstrations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+from workersai_emulator.controls import WorkersAI
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
-from workersai_emulator.options import Options
+from workersai_emulator.options import Options, url_of
+from workersai_emulator.plane import HttpPlane
 from workersai_emulator.server import Server
 from workersai_emulator.settings import Settings
 
@@ -16,19 +18,19 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Emulator:
-    """A Workers AI on a free local port.
+class Emulator(WorkersAI):
+    """A Workers AI on a free local port, in a thread of its own.
 
         with Emulator(script="instant") as emulator:
             Client(base_url=emulator.base_url, account_id=emulator.account_id, api_token=emulator.token)
 
-    `script`, `assumptions`, `limits` and `worker_binding` are the server's settings, spelled as in the control
-    plane; the other keywords are those of `Options`. Raises ValueError for what they cannot be. With `async with`
-    it runs in the loop at hand; otherwise in a thread of its own.
-    """
+    `script`, `scripts`, `assumptions`, `limits` and `worker_binding` are the server's settings, spelled as in the
+    control plane; the other keywords are those of `Options`. Raises ValueError for what they cannot be.
 
-    account_id = DEVELOPMENT_ACCOUNT
-    token = DEVELOPMENT_TOKEN
+    What it does (`clock`, `batches`, `rules`, `settings`, `script`, `fail`, `reset`) is meant for the server as a
+    whole, every account included; `account(id)` is one alone. `async with` is the same: since the server has its
+    own thread, a test's loop can wait for it, and even block, without keeping it from answering.
+    """
 
     def __init__(
         self,
@@ -49,23 +51,21 @@ class Emulator:
             "worker_binding": worker_binding,
         }
         settings = Settings.parse({key: value for key, value in said.items() if value is not None})
-        self._server = Server(Options(settings=settings, port=port, **options))
+        self._build(Options(settings=settings, port=port, **options))
+
+    @classmethod
+    def of(cls, options: Options) -> Self:
+        """One that runs as the options say, the port and the host included."""
+        built = cls.__new__(cls)
+        built._build(options)
+        return built
+
+    def _build(self, options: Options) -> None:
+        self._server = Server(options)
         self._thread: _LoopThread | None = None
-
-    @property
-    def url(self) -> str:
-        """The server's root, where the `/batch` Worker and the control plane are."""
-        return f"http://127.0.0.1:{self._server.port}"
-
-    @property
-    def base_url(self) -> str:
-        """What clients of the REST API take for their base URL."""
-        return f"{self.url}/client/v4"
-
-    @property
-    def worker_url(self) -> str:
-        """Where the `/batch` Worker is."""
-        return self.url
+        self._http = HttpPlane(url_of(options.host, options.port), options.control_token)
+        token = min(options.tokens, default=DEVELOPMENT_TOKEN)
+        super().__init__(self._http, DEVELOPMENT_ACCOUNT, token, everywhere=True)
 
     @property
     def seed(self) -> int:
@@ -73,17 +73,19 @@ class Emulator:
         return self._server.seed
 
     def start(self) -> Self:
-        """Listen in a thread of its own. Raises OSError when the address cannot be had."""
+        """Listen. Raises OSError when the address cannot be had."""
         self._thread = _LoopThread()
         try:
             self._thread.run(self._server.start())
         except BaseException:
             self._thread.end()
             raise
+        self._http.url = url_of(self._server.options.host, self._server.port)
         return self
 
     def stop(self) -> None:
         """Stop listening and end the thread."""
+        self._http.close()
         if self._thread is not None:
             self._thread.run(self._server.stop())
             self._thread.end()
@@ -98,13 +100,12 @@ class Emulator:
         self.stop()
 
     async def __aenter__(self) -> Self:
-        await self._server.start()
-        return self
+        return self.start()  # in about a millisecond
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._server.stop()
+        await asyncio.to_thread(self.stop)  # which waits for what is under way, maybe with this very loop
 
 
 class _LoopThread:

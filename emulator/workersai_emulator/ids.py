@@ -19,6 +19,11 @@ def new_seed() -> int:
     return secrets.randbelow(10**9)
 
 
+def fresh_account(seed: int, name: str) -> str:
+    """An account of its own for a test of that name."""
+    return _digest(f"account {seed} {name}").hex()
+
+
 def request_id(seed: int, account_id: str, number: int) -> str:
     """The `request_id` of an account's submit of that number: a lowercase uuid4. Fact: `batch.submit`."""
     return _uuid4(f"batch {seed} {account_id} {number}")

@@ -92,13 +92,16 @@ def hold(life: Life) -> Life:
 
 
 def decide(life: Life, end: Step, now: float) -> Life:
-    """The life ended by hand, now, in this final step."""
-    here = len(life.entries)
-    steps = (*life.script.steps[:here], end) if life.waiting else (*life.script.steps[: here - 1], end)
-    entries = life.entries if life.waiting else life.entries[:-1]
-    # Polls of the end that is replaced stay counted.
-    polls = 0 if life.waiting else life.entry.polls
-    return Life(Script(steps), (*entries, Entry(end.state, now, polls)), decided=True)
+    """The life ended by hand, now, in this final step.
+
+    One that was finished is as if it had ended so: its time and its polls stay.
+    """
+    if life.waiting:
+        lived, last = life.entries, Entry(end.state, now)
+    else:
+        lived, last = life.entries[:-1], replace(life.entry, state=end.state)
+    steps = (*life.script.steps[: len(lived)], end)
+    return Life(Script(steps), (*lived, last), decided=True)
 
 
 def _let_pass(life: Life, now: float) -> Life:

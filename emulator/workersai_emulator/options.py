@@ -36,6 +36,12 @@ class Options:
         return is_loopback(self.host)
 
 
+def url_of(host: str, port: int) -> str:
+    """Where this machine reaches a server that listens so."""
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - it is looked for, not bound
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host name or address is this machine's own."""
     if host == "localhost" or host.endswith(".localhost"):

@@ -83,7 +83,7 @@ class Server:
         try:
             reply = await self._answer(request, path, query, exchange)
         except ConnectionError:
-            raise  # the client went away, which aiohttp expects to hear
+            raise  # the client went away: see handle_error
         except Exception as fault:  # noqa: BLE001 - told in the log and in the reply
             _log.exception("%s %s failed; this is a fault of the emulator", request.method, path)
             exchange.why = f"a fault of the emulator: {type(fault).__name__}: {fault}"
@@ -154,6 +154,8 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
+        if isinstance(exc, ConnectionError):
+            raise exc  # the client went away, which is nothing to log
         if status < 500:
             response = web.Response(status=400)
             response.force_close()

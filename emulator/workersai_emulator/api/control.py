@@ -209,7 +209,7 @@ async def _said(request: BaseRequest, query: str) -> Said:
         raise _Fault(400, f"the body is not JSON: {bad}") from None
     if not isinstance(said, dict):
         raise _Fault(400, "the body is not a JSON object")
-    return {**dict(parse_qsl(query)), **said}
+    return {**dict(parse_qsl(query, keep_blank_values=True)), **said}
 
 
 def _move(clock: Clock, said: Said) -> None:

@@ -200,11 +200,12 @@ def test_finished_life_is_not_held_and_does_not_go_on(final: str) -> None:
 
 
 @pytest.mark.parametrize("end", [Step("lost"), Step("failed", error="3040")], ids=str)
-@pytest.mark.parametrize("polls", range(5))
+@pytest.mark.parametrize("polls", range(6))
 def test_decided_life_ends_there_and_keeps_its_count(end: Step, polls: int) -> None:
-    life = decide(lived("queued:1, running:2, done", *[POLL] * polls)[0], end, START + 9)
-    assert (life.state, life.entry.since, life.step, life.decided) == (end.state, START + 9, end, True)
-    assert life.polls == polls
+    before = lived("queued:1, running:2, done", *[POLL] * polls)[0]
+    life = decide(before, end, START + 9)
+    assert (life.state, life.step, life.decided, life.polls) == (end.state, end, True, polls)
+    assert life.entry.since == (START + 9 if before.waiting else before.entry.since)
     later = advance(life, START + 1e6, polled=True)
     assert (later.state, later.polls) == (end.state, polls + 1)
     assert Script.parse(str(life.script)) == life.script
@@ -212,9 +213,11 @@ def test_decided_life_ends_there_and_keeps_its_count(end: Step, polls: int) -> N
 
 def test_last_decision_holds() -> None:
     life = decide(
-        decide(begin(Script.parse("done"), START), Step("failed"), START + 1), Step("lost"), START + 2
+        decide(begin(Script.parse("queued:hold, done"), START), Step("failed"), START + 1),
+        Step("lost"),
+        START + 2,
     )
-    assert (life.state, life.entry.since, len(life.entries)) == ("lost", START + 2, 1)
+    assert (life.state, life.entry.since, str(life.script)) == ("lost", START + 1, "queued:hold, lost")
 
 
 @given(lives(), st.sampled_from(["go_on", "hold", "decide"]))

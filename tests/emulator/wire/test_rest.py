@@ -65,9 +65,7 @@ def test_polls_see_queued_then_running_then_done_and_done_again(world):
     assert seen[0] == success(compact({"status": "queued", "request_id": request_id}))
     assert seen[1] == success(compact({"status": "running", "request_id": request_id}))
     item = b'{"id":0,"result":' + embedding("a") + b',"success":true,"external_reference":null}'
-    usage = compact(
-        {"prompt_tokens": estimate("a"), "completion_tokens": 0, "total_tokens": estimate("a")}
-    )
+    usage = compact({"prompt_tokens": estimate("a"), "completion_tokens": 0, "total_tokens": estimate("a")})
     assert seen[2] == success(b'{"responses":[' + item + b'],"usage":' + usage + b"}")
     assert seen[3] == seen[2]
 
@@ -558,6 +556,25 @@ def test_body_that_waits_for_100_continue_and_is_refused_is_never_asked_for(
     (answer,) = read(converse(request, once=True))
 
     assert (answer.status, answer.header("connection")) == (status, "close")
+
+
+def test_offer_of_http_2_is_passed_over(world, converse, read):
+    """Java's own client offers it on every request."""
+    offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAM\r\n"
+    request = head(world, more=f"{offer}Content-Length: 12\r\n\r\n") + b'{"text":"a"}'
+
+    (answer,) = read(converse(request, once=True))
+
+    assert (answer.status, answer.body) == (200, success(embedding("a")))
+
+
+@pytest.mark.parametrize("script", ["sleeping", "done, done", "queued", "failed:1", ""])
+def test_bad_script_in_the_header_is_told_in_one_line_and_queues_nothing(world, script):
+    reply = world.run({"text": "a"}, query="?queueRequest=true", headers={"x-emulator-script": script})
+
+    assert (reply.status_code, list(reply.json())) == (400, ["error"])
+    assert reply.json()["error"].startswith("x-emulator-script: script: ")
+    assert world.control("GET", "batches").json() == {"batches": []}
 
 
 def test_alternatives_of_open_facts_change_the_reply(world):

@@ -1,0 +1,138 @@
+"""A server in a process of its own: until it is told to stop, or for as long as a command runs beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from workersai_emulator.console import greeting, printer
+from workersai_emulator.environment import variables
+from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
+from workersai_emulator.options import Options, url_of
+from workersai_emulator.server import Server
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+    from typing import Any
+
+_TURN_SECONDS = 0.0005
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+Result = TypeVar("Result")
+
+
+def run(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run a server's coroutine as the whole of this process."""
+    sys.setswitchinterval(_TURN_SECONDS)  # the worker thread must not keep a poll waiting
+    logging.basicConfig(level=logging.WARNING, format="workersai-emulator: %(message)s", stream=sys.stderr)
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    return uvloop.run(work)
+
+
+async def serve(options: Options) -> None:
+    """Serve until SIGINT or SIGTERM; the URL is the one line on stdout. Raises ValueError that names a flag."""
+    terminal = sys.stderr.isatty()
+    stopped = asyncio.Event()
+    _on_signals(lambda _: stopped.set())
+    colour = terminal and "NO_COLOR" not in os.environ
+    async with _listening(options, every=terminal, colour=colour) as (url, server):
+        _say(greeting(url, server.seed, strict=bool(options.tokens)))
+        click.echo(url)
+        await stopped.wait()
+
+
+async def serve_for(command: Sequence[str], options: Options) -> int:
+    """Serve while a command runs whose environment points every client here, and give its exit code.
+
+    SIGINT and SIGTERM are passed on; a command that a signal ended gives 128 and the signal's number. Raises
+    OSError for a command that cannot be run.
+    """
+    relay = _Relay()
+    _on_signals(relay.pass_on)
+    async with _listening(options, every=False, colour=False) as (url, server):
+        token = min(options.tokens, default=DEVELOPMENT_TOKEN)
+        environment = {**os.environ, **variables(url, DEVELOPMENT_ACCOUNT, token)}
+        _say(f"workersai-emulator: {url}, seed {server.seed}")
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+        relay.reach(process)
+        code = await process.wait()
+    return code if code >= 0 else 128 - code
+
+
+class _Relay:
+    """Passes signals on to a command, those too that came before it ran."""
+
+    def __init__(self) -> None:
+        self._process: Process | None = None
+        self._early: list[signal.Signals] = []
+
+    def pass_on(self, number: signal.Signals) -> None:
+        if self._process is None:
+            self._early.append(number)
+        elif not (number == signal.SIGINT and _in_foreground()):
+            with suppress(ProcessLookupError):  # it has just ended
+                self._process.send_signal(number)
+
+    def reach(self, process: Process) -> None:
+        self._process = process
+        for number in self._early:
+            process.send_signal(number)
+
+
+def _in_foreground() -> bool:
+    """Whether Ctrl-C at the terminal reaches the command by itself, as it reaches us.
+
+    A second one would make many a program drop what it is cleaning up.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+
+
+def _on_signals(tell: Callable[[signal.Signals], object]) -> None:
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError):  # where a loop takes no signals, Ctrl-C interrupts it
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, tell, number)
+
+
+@asynccontextmanager
+async def _listening(options: Options, *, every: bool, colour: bool) -> AsyncGenerator[tuple[str, Server]]:
+    server = Server(options, printer(_say, every=every, colour=colour))
+    try:
+        await server.start()
+    except OSError as fault:
+        raise _cannot_listen(options, fault) from None
+    try:
+        yield url_of(options.host, server.port), server
+    finally:
+        await server.stop()
+
+
+def _cannot_listen(options: Options, fault: OSError) -> ValueError:
+    if fault.errno == errno.EADDRINUSE:
+        return ValueError(f"--port: {options.port} is in use on {options.host}; 0 takes a free one")
+    return ValueError(f"--host, --port: cannot listen on {options.host}:{options.port}: {fault.strerror}")
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
