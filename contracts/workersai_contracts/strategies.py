@@ -14,11 +14,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import assume
+from hypothesis import reject
 from hypothesis import strategies as st
 
-from workersai_contracts.branches import NEVER, branches, merged
-from workersai_contracts.catalogue import load_schema
+from workersai_contracts.branches import NEVER, Schema, branches, excluded, merged, plain_schemas
 from workersai_contracts.mismatch import mismatches
 
 if TYPE_CHECKING:
@@ -26,13 +25,12 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from workersai_contracts.branches import Schema
-
-MOST_ITEMS = 4  # of a list that the schema does not bound, or bounds far away
+MOST_ITEMS = 3  # more of a list than the schema asks for
+LONGEST_TEXT = 60
 ATTEMPTS = 20
 
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
-_NUMBERS = st.integers(-1000, 1000) | st.floats(-1e6, 1e6, width=16, allow_nan=False, allow_infinity=False)
+_NUMBERS = st.integers(-1000, 1000) | st.floats(-6e4, 6e4, width=16, allow_nan=False, allow_infinity=False)
 _SCALARS = st.none() | st.booleans() | _NUMBERS | _TEXTS
 _ANY_JSON = st.recursive(
     _SCALARS,
@@ -51,7 +49,7 @@ def valid(schema_name: str) -> SearchStrategy[Any]:
     one thing that every real message has and no schema can say (Facts: `poll.item`, `poll.order`). Raises
     LookupError when there is no such schema.
     """
-    return _of_any(load_schema(schema_name)).map(_numbered)
+    return st.one_of(*map(_of, plain_schemas(schema_name))).map(_numbered)
 
 
 def nearly_valid(schema_name: str) -> SearchStrategy[Any]:
@@ -70,8 +68,7 @@ def _spoiled(draw: DrawFn, messages: SearchStrategy[Any], schema_name: str) -> A
         draw(st.sampled_from(list(_spoilers(spoiled))))(draw)
         if mismatches(spoiled, schema_name):
             return spoiled
-    assume(False)
-    return None
+    return reject()
 
 
 def _spoilers(message: Any) -> Iterator[Callable[[DrawFn], None]]:
@@ -128,84 +125,82 @@ def _of_any(schema: Schema) -> SearchStrategy[Any]:
     return st.one_of(*(_of(branch) for branch in branches(schema)))
 
 
-def _of(schema: Schema) -> SearchStrategy[Any]:
+def _of(schema: dict[str, Any]) -> SearchStrategy[Any]:
     """Values of a schema without references and conditions."""
     if "const" in schema:
-        return st.just(copy.deepcopy(schema["const"]))
+        return st.builds(copy.deepcopy, st.just(schema["const"]))
     if "enum" in schema:
-        return st.sampled_from(schema["enum"])
-    types = schema.get("type", [])
-    types = [types] if isinstance(types, str) else types
-    values = st.one_of(*(_of_type(name, schema) for name in types)) if types else _untyped(schema)
-    excluded = schema.get("not", {}).get("const", NEVER)
-    return values if excluded is NEVER else values.filter(lambda value: value != excluded)
+        values: SearchStrategy[Any] = st.sampled_from(schema["enum"])
+    else:
+        types = schema.get("type", [])
+        names = [types] if isinstance(types, str) else types
+        values = st.one_of(*(_MAKERS[name](schema) for name in names)) if names else _untyped(schema)
+    others = excluded(schema)
+    return values.filter(lambda value: value not in others) if others else values
 
 
-def _untyped(schema: Schema) -> SearchStrategy[Any]:
-    if schema.keys() & {"properties", "required"}:
-        return _objects(schema)
-    return _ANY_JSON
+def _untyped(schema: dict[str, Any]) -> SearchStrategy[Any]:
+    return _objects(schema) if schema.keys() & {"properties", "required"} else _ANY_JSON
 
 
-def _of_type(name: str, schema: Schema) -> SearchStrategy[Any]:
-    makers: dict[str, Callable[[Schema], SearchStrategy[Any]]] = {
-        "object": _objects,
-        "array": _arrays,
-        "string": _strings,
-        "integer": lambda schema: st.integers(*_bounds(schema)),
-        "number": lambda schema: _NUMBERS,
-        "boolean": lambda schema: st.booleans(),
-        "null": lambda schema: st.none(),
-    }
-    return makers[name](schema)
-
-
-def _bounds(schema: Schema) -> tuple[int, int]:
+def _integers(schema: dict[str, Any]) -> SearchStrategy[int]:
     low = schema.get("minimum", -1000)
-    return low, schema.get("maximum", low + 10_000)
+    return st.integers(low, schema.get("maximum", low + 10_000))
 
 
-def _strings(schema: Schema) -> SearchStrategy[Any]:
-    least, most = schema.get("minLength", 0), schema.get("maxLength", 60)
+def _strings(schema: dict[str, Any]) -> SearchStrategy[str]:
+    least, most = schema.get("minLength", 0), schema.get("maxLength", LONGEST_TEXT)
+    alphabet = st.characters(codec="utf-8")
     if (pattern := schema.get("pattern")) is None:
-        return st.text(st.characters(codec="utf-8"), min_size=least, max_size=max(least, min(most, 60)))
+        return st.text(alphabet, min_size=least, max_size=max(least, min(most, LONGEST_TEXT)))
     whole = pattern.startswith("^") and pattern.endswith("$")
-    # `$` would let Python end in a line end, which JSON Schema's own dialect does not.
+    # Python's `$` would let a line end follow, which JSON Schema's own dialect does not.
     expression = re.compile(pattern[1:-1] if whole else pattern)
-    texts = st.from_regex(expression, fullmatch=whole, alphabet=st.characters(codec="utf-8"))
-    return texts.filter(lambda text: least <= len(text) <= schema.get("maxLength", len(text)))
+    texts = st.from_regex(expression, fullmatch=whole, alphabet=alphabet)
+    return texts.filter(lambda text: least <= len(text) <= most)
 
 
-@st.composite
-def _arrays(draw: DrawFn, schema: Schema) -> Any:
-    least = schema.get("minItems", 0)
-    first = schema.get("prefixItems", [])
-    values = [draw(_of_any(one)) for one in first]
-    rest = schema.get("items", True)
-    if rest is not False:
-        most = min(schema.get("maxItems", MOST_ITEMS), least + MOST_ITEMS) - len(values)
-        values += draw(st.lists(_of_any(rest), min_size=max(0, least - len(values)), max_size=max(0, most)))
-    if "contains" in schema:
-        place = draw(st.integers(0, len(values)))
-        values.insert(place, draw(_of_any(merged(rest, schema["contains"]))))
-    return values
+def _arrays(schema: dict[str, Any]) -> SearchStrategy[list[Any]]:
+    first, rest = schema.get("prefixItems", []), schema.get("items", True)
+    least = max(0, schema.get("minItems", 0) - len(first))
+    most = min(schema.get("maxItems", least + MOST_ITEMS) - len(first), least + MOST_ITEMS)
+    more = st.just([]) if rest is NEVER else st.lists(_of_any(rest), min_size=least, max_size=max(0, most))
+    values = st.tuples(st.tuples(*map(_of_any, first)), more).map(lambda parts: [*parts[0], *parts[1]])
+    if "contains" not in schema:
+        return values
+    wanted = _of_any(merged(rest, schema["contains"]))
+    return st.tuples(values, wanted, st.integers(0, MOST_ITEMS)).map(_with_one)
 
 
-@st.composite
-def _objects(draw: DrawFn, schema: Schema) -> Any:
+def _with_one(parts: tuple[list[Any], Any, int]) -> list[Any]:
+    values, wanted, place = parts
+    return [*values[:place], wanted, *values[place:]]
+
+
+def _objects(schema: dict[str, Any]) -> SearchStrategy[dict[str, Any]]:
     if schema.get("maxProperties") == 0:
-        return {}
-    known = schema.get("properties", {})
-    required = schema.get("required", [])
-    made = {}
-    for key, demand in known.items():
-        if key in required or (demand is not NEVER and draw(st.booleans())):
-            made[key] = draw(_of_any(demand))
-    made |= {key: draw(_ANY_JSON) for key in required if key not in known}
-    if schema.get("additionalProperties") is not False and draw(st.booleans()):
-        key = draw(_TEXTS.filter(lambda key: key not in known))
-        made[key] = draw(_SCALARS)
-    return made
+        return st.builds(dict)
+    known, required = schema.get("properties", {}), schema.get("required", [])
+    needed = {key: _of_any(known.get(key, True)) for key in required}
+    possible = {
+        key: _of_any(demand) for key, demand in known.items() if key not in required and demand is not NEVER
+    }
+    made = st.fixed_dictionaries(needed, optional=possible)
+    if schema.get("additionalProperties") is NEVER:
+        return made
+    others = st.dictionaries(_TEXTS.filter(lambda key: key not in known), _SCALARS, max_size=1)
+    return st.tuples(others, made).map(lambda parts: parts[0] | parts[1])
+
+
+_MAKERS: dict[str, Callable[[dict[str, Any]], SearchStrategy[Any]]] = {
+    "object": _objects,
+    "array": _arrays,
+    "string": _strings,
+    "integer": _integers,
+    "number": lambda _: _NUMBERS,
+    "boolean": lambda _: st.booleans(),
+    "null": lambda _: st.none(),
+}
 
 
 def _numbered(message: Any) -> Any:

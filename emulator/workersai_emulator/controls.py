@@ -203,11 +203,12 @@ class WorkersAI:
 
     The pytest fixtures `workersai` and `workersai_server` are of this kind. `/batch` takes an account from the
     header `x-emulator-account`. Where the control plane refuses, ValueError, LookupError or PermissionError has
-    its own line; ConnectionError means that it could not be reached.
+    its own line; ConnectionError means that it could not be reached. What has no method here goes through
+    `plane.ask("GET", "facts", {})`.
     """
 
     def __init__(self, plane: Plane, account_id: str, token: str, *, everywhere: bool = False) -> None:
-        self._plane = plane
+        self.plane = plane
         self._scope = Scope(plane, None if everywhere else account_id)
         self.account_id = account_id
         self.token = token
@@ -222,7 +223,7 @@ class WorkersAI:
     @property
     def url(self) -> str:
         """The server's root, where the `/batch` Worker and the control plane are."""
-        return self._plane.url
+        return self.plane.url
 
     @property
     def base_url(self) -> str:
@@ -277,7 +278,7 @@ class WorkersAI:
 
     def account(self, account_id: str) -> WorkersAI:
         """Another account of the same server, 32 hex digits: a world of its own."""
-        return WorkersAI(self._plane, account_id, self.token)
+        return WorkersAI(self.plane, account_id, self.token)
 
 
 def _moment(shown: Mapping[str, Any]) -> datetime:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -69,7 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     _check_target(target)
     if config.getoption("--workersai-config"):
-        raise pytest.UsageError("--workersai-config is for a server of the session, --workersai-target has its own")
+        raise pytest.UsageError(
+            "--workersai-config is for a server of the session, --workersai-target has its own"
+        )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -89,6 +90,15 @@ class Uncontrolled:
         pytest.skip(f"needs the emulator's control plane ({path}): {self.reason}")
 
 
+class LiveAccount(WorkersAI):
+    """The account of the credentials at Cloudflare itself."""
+
+    @property
+    def worker_url(self) -> str:
+        """There is none: skips the test."""
+        pytest.skip("needs the /batch Worker, which the live service does not have")
+
+
 @dataclass(frozen=True)
 class Target:
     """What the session runs against; `account_id` None leaves a fresh account to each test."""
@@ -100,26 +110,128 @@ class Target:
 
     def account(self, account_id: str) -> WorkersAI:
         """One account there, or the only one."""
-        return WorkersAI(self.plane, self.account_id or account_id, self.token)
+        kind = WorkersAI if self.account_id is None else LiveAccount
+        return kind(self.plane, self.account_id or account_id, self.token)
 
 
 @pytest.fixture(scope="session")
-def _workersai_target(pytestconfig: pytest.Config) -> Iterator[Target]:
+def workersai_target(pytestconfig: pytest.Config) -> Iterator[Target]:
+    """What --workersai-target names, or an emulator of the session's own (under xdist, of each worker's)."""
     named = pytestconfig.getoption("--workersai-target")
     if named == "live":
         account_id, token = (os.environ[name] for name in _CREDENTIALS)
-        yield Target(Uncontrolled(LIVE_URL, "this is the live service"), token, 0, account_id)
-        return
-    if named is not None:
-        plane = _plane_of(_root(named))
-        seed = pytestconfig.getoption("--workersai-seed")
-        yield Target(plane, _first_token(), DEFAULT_SEED if seed is None else seed)
-        if isinstance(plane, HttpPlane):
-            plane.close()
-        return
-    from workersai_emulator.emulator import Emulator
+        yield Target(Uncontrolled(LIVE_URL, "this is the live service"), token, DEFAULT_SEED, account_id)
+    elif named is not None:
+        yield from _elsewhere(_root(named), pytestconfig.getoption("--workersai-seed"))
+    else:
+        from workersai_emulator.emulator import Emulator
 
-    with Emulator.of(_options(pytestconfig)) as emulator:
-        plane = HttpPlane(emulator.url, emulator.control_token)
-        yield Target(plane, emulator.token, emulator.seed)
+        with Emulator.of(_options(pytestconfig)) as emulator:
+            yield Target(emulator.plane, emulator.token, emulator.seed)
+
+
+@pytest.fixture(scope="session")
+def workersai_server(workersai_target: Target) -> WorkersAI:
+    """The session's server with its development account, which all tests share."""
+    return workersai_target.account(DEVELOPMENT_ACCOUNT)
+
+
+@pytest.fixture
+def workersai(request: pytest.FixtureRequest, workersai_target: Target) -> WorkersAI:
+    """A fresh account for this test, with the settings of its marker; the same test meets the same bytes again."""
+    account = workersai_target.account(fresh_account(workersai_target.seed, request.node.nodeid))
+    if not isinstance(account.plane, Uncontrolled):
+        account.reset()
+    settings = _settings(request.node)
+    if settings:
+        try:
+            account.settings.patch(**settings)
+        except ValueError as refused:
+            _refuse(str(refused))
+    return account
+
+
+@pytest.fixture
+def workersai_env(workersai: WorkersAI, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The environment that points every client at this test's account, for as long as it runs."""
+    told = variables(workersai.url, workersai.account_id, workersai.token)
+    monkeypatch.delenv("WORKERS_AI_EMULATOR_URL", raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    return told
+
+
+def _settings(item: pytest.Item) -> dict[str, Any]:
+    """What the item's markers say, the nearest last."""
+    marks = list(item.iter_markers("workersai"))
+    if not marks:
+        return {}
+    from workersai_emulator.settings import KEYS
+
+    said: dict[str, Any] = {}
+    for mark in reversed(marks):
+        if mark.args:
+            _refuse(f"{mark.args[0]!r} has no keyword; there are {', '.join(KEYS)}")
+        for key in mark.kwargs:
+            if key not in KEYS:
+                _refuse(f"there is no {key!r}; there are {', '.join(KEYS)}")
+        said.update(mark.kwargs)
+    return said
+
+
+def _refuse(reason: str) -> NoReturn:
+    pytest.fail(f"@pytest.mark.workersai: {reason}", pytrace=False)
+
+
+def _options(config: pytest.Config) -> Options:
+    """The file's options, on a free port of this machine. The environment is not looked at."""
+    from workersai_emulator.flags import options_in
+    from workersai_emulator.options import Options
+
+    file, seed = config.getoption("--workersai-config"), config.getoption("--workersai-seed")
+    try:
+        said = options_in(config.invocation_params.dir / file) if file else Options()
+    except ValueError as fault:
+        pytest.fail(f"--workersai-config: {fault}", pytrace=False)
+    if seed is None:
+        seed = DEFAULT_SEED if said.seed is None else said.seed
+    return replace(said, host="127.0.0.1", port=0, seed=seed)
+
+
+def _check_target(named: str) -> None:
+    if named == "live":
+        missing = [name for name in _CREDENTIALS if not os.environ.get(name)]
+        if missing:
+            raise pytest.UsageError(
+                f"--workersai-target=live needs {' and '.join(missing)} in the environment"
+            )
+    elif urlsplit(named).scheme not in {"http", "https"} or not urlsplit(named).hostname:
+        raise pytest.UsageError(f"--workersai-target: {named!r} is neither live nor an http URL")
+    elif _root(named) == LIVE_URL:
+        raise pytest.UsageError("--workersai-target: say live for the live service")
+
+
+def _root(url: str) -> str:
+    return url.rstrip("/").removesuffix("/client/v4")
+
+
+def _elsewhere(url: str, seed: int | None) -> Iterator[Target]:
+    """A server that runs already, with the tokens that it too reads from the environment, if it has any."""
+    tokens = os.environ.get("WORKERSAI_EMULATOR_API_TOKEN") or DEVELOPMENT_TOKEN
+    plane = HttpPlane(url, os.environ.get("WORKERSAI_EMULATOR_CONTROL_TOKEN"))
+    try:
+        yield Target(_if_there(plane), tokens.split(";")[0], DEFAULT_SEED if seed is None else seed)
+    finally:
         plane.close()
+
+
+def _if_there(plane: HttpPlane) -> Plane:
+    try:
+        plane.ask("GET", "health", {})
+    except ConnectionError as fault:
+        pytest.fail(f"--workersai-target: {fault}", pytrace=False)
+    except PermissionError as fault:
+        return Uncontrolled(plane.url, str(fault))
+    except (LookupError, ValueError):
+        return Uncontrolled(plane.url, f"{plane.url} has none")
+    return plane

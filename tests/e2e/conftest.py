@@ -1,4 +1,7 @@
-"""What the end-to-end tests share: the command as a process of its own, and an emulator in this one."""
+"""What the end-to-end tests share: the command as a process of its own, an emulator in this one, the built wheel.
+
+Its modules are found beside this file.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,14 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from built_distribution import Built, build
 
 from workersai_emulator import Emulator
 
@@ -54,3 +62,9 @@ def serve(clean_environment: None) -> Callable[..., AbstractContextManager[subpr
 def emulator() -> Iterator[Emulator]:
     with Emulator(seed=7) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The distribution as it would be published."""
+    return build(tmp_path_factory.mktemp("dist"))

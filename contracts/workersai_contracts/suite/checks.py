@@ -77,7 +77,7 @@ class Checks:
         """A refusal by a row of the catalogue, in the envelope of whoever refuses."""
         row = error(refusal.row)
         self.headers(answer, reached=row.envelope == "ai")
-        code = _first_code(answer)
+        code = first_code(answer)
         told = f"HTTP {answer.status}/{code}, not {row.status}/{row.code}: {_excerpt(answer)}"
         if not self.that(row.id, (answer.status, code) == (row.status, row.code), told):
             return False
@@ -177,7 +177,8 @@ def card_of(model_name: str) -> ModelCard:
     return card
 
 
-def _first_code(answer: Answer) -> Any:
+def first_code(answer: Answer) -> Any:
+    """The code of a refusal's first error; None where there is none."""
     try:
         return answer.json["errors"][0]["code"]
     except (KeyError, IndexError, TypeError):

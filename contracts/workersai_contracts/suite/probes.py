@@ -6,9 +6,9 @@ Each gives the alternative's name, or None where the target shows none of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from workersai_contracts.exchanges import GEMMA, LLAMA, M3, QUEUE, SMALL
+from workersai_contracts.suite.checks import first_code
 from workersai_contracts.suite.history import finished, follow, status_of
 from workersai_contracts.suite.wire import Answer, Wire
 
@@ -18,15 +18,8 @@ OVER_THE_BODY_LIMIT = 25_500_000
 Probe = Callable[[Wire], str | None]
 
 
-def _code(answer: Answer) -> Any:
-    try:
-        return answer.json["errors"][0]["code"]
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
 def _refused(answer: Answer, status: int, code: int) -> bool:
-    return (answer.status, _code(answer)) == (status, code)
+    return (answer.status, first_code(answer)) == (status, code)
 
 
 def poll_unknown(wire: Wire) -> str | None:
@@ -34,7 +27,7 @@ def poll_unknown(wire: Wire) -> str | None:
     answer = wire.poll(M3, NOBODY_S)
     if status_of(answer) == "queued":
         return "queued"
-    return {400: "refused", 404: "not-found"}.get(answer.status) if _code(answer) == 8007 else None
+    return {400: "refused", 404: "not-found"}.get(answer.status) if first_code(answer) == 8007 else None
 
 
 def poll_other_model(wire: Wire) -> str | None:
@@ -43,7 +36,7 @@ def poll_other_model(wire: Wire) -> str | None:
     answer = wire.poll(SMALL, history.request_id)
     if finished(answer) is not None:
         return "answered"
-    unknown = _code(answer) == 8007 or answer.status == 404 or status_of(answer) == "queued"
+    unknown = first_code(answer) == 8007 or answer.status == 404 or status_of(answer) == "queued"
     return "unknown" if unknown else None
 
 
@@ -63,7 +56,7 @@ def batch_failed(wire: Wire) -> str | None:
     end = follow(wire, LLAMA, {"prompt": "Say yes.", "max_tokens": 8}).end
     if isinstance(end.result, dict) and end.result.get("status") == "failed":
         return "status"
-    return "error" if end.status >= 400 and _code(end) is not None else None
+    return "error" if end.status >= 400 and first_code(end) is not None else None
 
 
 def submit_too_large(wire: Wire) -> str | None:
@@ -117,7 +110,7 @@ def submit_empty(wire: Wire) -> str | None:
 def body_not_json(wire: Wire) -> str | None:
     """Send a body that is cut short."""
     answer = wire.run(SMALL, b'{"text":')
-    return {3003: "3003", 5006: "5006"}.get(_code(answer)) if answer.status == 400 else None
+    return {3003: "3003", 5006: "5006"}.get(first_code(answer)) if answer.status == 400 else None
 
 
 def model_queue(wire: Wire) -> str | None:

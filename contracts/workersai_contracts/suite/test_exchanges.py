@@ -25,14 +25,10 @@ def test_exchange(exchange: Exchange, wire: Wire, checks: Checks) -> None:
     if isinstance(exchange.reply, Refusal):
         held = checks.refusal(answer, exchange.reply)
     else:
-        fact = next(
-            (fact for fact in exchange.facts if fact.startswith(("sync.path", "batch.", "settled."))),
-            "sync.run",
-        )
-        held = checks.success(fact, answer)
+        held = checks.success("sync.run", answer)
         held = held and checks.output("sync.run", answer.result, exchange.reply, card_of(exchange.model))
-    for fact in exchange.facts:
-        checks.that(fact, held, f"the exchange {exchange.name!r} does not hold") if held else None
+    for fact in exchange.about:
+        checks.that(fact, held, f"the reply is not what it must be: HTTP {answer.status}")
 
 
 def test_the_same_request_is_embedded_the_same_again(wire: Wire, checks: Checks) -> None:

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from workersai_contracts.exchanges import GPT_OSS, LIFECYCLES, LLAMA, QUEUE, SMALL, Lifecycle, Vectors
-from workersai_contracts.suite.checks import Checks, card_of
+from workersai_contracts.exchanges import (
+    GPT_OSS,
+    LIFECYCLES,
+    LLAMA,
+    QUEUE,
+    SMALL,
+    Lifecycle,
+    Refusal,
+    Vectors,
+)
+from workersai_contracts.suite.checks import Checks, card_of, first_code
 from workersai_contracts.suite.history import (
     check_done,
     check_items,
@@ -65,14 +74,27 @@ def test_a_bare_body_on_a_text_model_is_queued_and_fails(wire: Wire, checks: Che
     failed = "VllmBatchRequest" in told
     checks.that("batch.bare", failed, f"it does not fail as bare bodies were seen to: {told[:200]}")
     if history.end.status >= 400:
-        code = history.end.status, (history.end.json or {}).get("errors", [{}])[0].get("code")
+        code = history.end.status, first_code(history.end)
         checks.that("batch.invalid", code == (400, 3030), f"HTTP {code[0]}/{code[1]}, not 400/3030")
+
+
+def test_a_bad_item_of_a_batch(wire: Wire, checks: Checks) -> None:
+    """Where items are checked at submit, the refusal names the item. Facts: `batch.schema`, `input.text`."""
+    answer = wire.run(SMALL, {"requests": [{"text": "a"}, {"pooling": "mean"}]}, QUEUE)
+    if answer.status in {200, 202}:
+        pytest.skip("this target checks items when the batch is run")
+    complaint = (
+        "Error: oneOf at '/' not met, 0 matches: required properties at '/' are 'text', Type mismatch of "
+        "'/requests/0/text', 'array' not in 'string', required properties at '/requests/1' are 'text'"
+    )
+    held = checks.refusal(answer, Refusal("input.text", {"complaint": complaint}))
+    checks.that("batch.schema", held, f"a bad item is answered HTTP {answer.status}")
 
 
 def test_gpt_oss_takes_no_messages_in_a_batch(wire: Wire, checks: Checks) -> None:
     """Fact: `batch.gpt-oss`."""
     messages = [{"role": "user", "content": "Say yes."}]
     answer = wire.run(GPT_OSS, {"requests": [{"messages": messages}]}, QUEUE)
-    code = (answer.json or {}).get("errors", [{}])[0].get("code") if isinstance(answer.json, dict) else None
+    code = first_code(answer)
     told = f"HTTP {answer.status}, code {code}, not 400/5006"
     checks.that("batch.gpt-oss", (answer.status, code) == (400, 5006), told)

@@ -13,7 +13,8 @@ POLL = None
 
 def lived(script: str, *events: float | None) -> tuple[Life, list[str]]:
     """The life after some seconds or polls, and what each poll saw."""
-    life, now, seen = begin(Script.parse(script), START), START, []
+    life, now = begin(Script.parse(script), START), START
+    seen: list[str] = []
     for event in events:
         if event is not POLL:
             now += event

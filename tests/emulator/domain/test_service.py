@@ -389,7 +389,7 @@ def test_model_without_a_queue_says_so_before_it_looks_at_the_input(door: Any, i
     assert refused(door.send(inputs, model=RERANKER, queue=True)) == expected
 
 
-ODD_REQUESTS = [
+ODD_REQUESTS: list[Any] = [
     None,
     5,
     "ab",

@@ -21,7 +21,7 @@ STORES: dict[str, MakeStore] = {
 }
 
 
-@pytest.fixture(params=STORES.values(), ids=STORES)
+@pytest.fixture(params=list(STORES.values()), ids=list(STORES))
 def make_store(request: pytest.FixtureRequest) -> MakeStore:
     make: MakeStore = request.param
     return make

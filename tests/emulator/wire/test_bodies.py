@@ -187,16 +187,18 @@ def _stream_2_gb(port: int, process: psutil.Process) -> tuple[bytes, int]:
     )
     chunk = b"400000\r\n" + b" " * 0x400000 + b"\r\n"
     before = largest = process.memory_info().rss
+    received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 0x400000)
         connection.sendall(fields.encode())
         try:
-            for _ in range(2_000_000_000 // 0x400000):
+            for number in range(2_000_000_000 // 0x400000):
                 connection.sendall(chunk)
                 largest = max(largest, process.memory_info().rss)
+                if number == 10:  # the limit is well behind
+                    received = connection.recv(65536)
         except ConnectionError:
-            pass
-        received = connection.recv(65536)
+            pass  # the server has had enough of it
     return received, largest - before
 
 
