@@ -41,9 +41,14 @@ class InputRefused(ValueError):
 
 @dataclass(slots=True)
 class Walk:
-    """What the nodes of one validation share: the body, the complaints so far, the paths that are evaluated."""
+    """What the nodes of one validation share: the body, the complaints so far, the paths that are evaluated.
+
+    A `hasty` walk only asks for the verdict: its complaints are incomplete, since items that look alike are
+    judged once.
+    """
 
     body: Any
+    hasty: bool = False
     complaints: dict[str, None] = field(default_factory=dict)  # an ordered set
     evaluated: set[str] = field(default_factory=set)
 
@@ -166,12 +171,14 @@ class Unless:
 class Items:
     """`type: array`. Strings and binary arrays are not gone through: `rest` judges them as one value.
 
-    Whatever else is there is gone through, objects by their keys; what has no items gives 0.
+    Whatever else is there is gone through, objects by their keys; what has no items gives 0. `by_looks` says
+    that items which look alike are judged alike (see `looks`).
     """
 
     item: Node
     rest: Node
     silent: bool
+    by_looks: bool
 
     def check(self, value: Any, path: str, walk: Walk) -> int:
         """Return the sum over the items, or what the rest of the schema gives."""
@@ -180,6 +187,8 @@ class Items:
         if type(value) is list:
             if is_binary(value):
                 return self.rest.check(value, path, walk)
+            if walk.hasty and self.by_looks:
+                return self._check_each_look(value, path, walk)
             for index, item in enumerate(value):
                 matches += check(item, f"{path}/{index}", walk)
         elif type(value) is dict:
@@ -188,6 +197,36 @@ class Items:
         elif type(value) is str:
             return self.rest.check(value, path, walk)
         return matches
+
+    def _check_each_look(self, items: list[Any], path: str, walk: Walk) -> int:
+        judged: dict[str, int] = {}
+        matches = 0
+        for item in items:
+            look = looks(item)
+            if look is None:
+                matches += self.item.check(item, f"{path}/-", walk)
+                continue
+            known = judged.get(look)
+            if known is None:
+                known = judged[look] = self.item.check(item, f"{path}/-", walk)
+            matches += known
+        return matches
+
+
+LONG_TEXT = 32
+
+
+def looks(item: Any) -> str | None:
+    """How an item looks that is an object of one long text: the name of the text. None for any other item.
+
+    Batches are mostly made of such items. What a schema says of long texts it says of all of them alike,
+    unless it has a pattern, an upper bound, or a choice that is as long.
+    """
+    if type(item) is not dict or len(item) != 1:
+        return None
+    (name,) = item
+    text = item[name]
+    return str(name) if type(text) is str and len(text) > LONG_TEXT else None
 
 
 @dataclass(frozen=True, slots=True)

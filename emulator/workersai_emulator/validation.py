@@ -23,6 +23,7 @@ from workersai_emulator.javascript import (
     printed,
 )
 from workersai_emulator.schema_walk import (
+    LONG_TEXT,
     Alternatives,
     Bound,
     Choice,
@@ -56,7 +57,10 @@ class Validator:
 
     def validate(self, inputs: Any) -> None:
         """Return if the inputs, as parsed JSON, are accepted; raise InputRefused otherwise."""
-        self.root.check(inputs, "", Walk(inputs))
+        try:
+            self.root.check(inputs, "", Walk(inputs, hasty=True))
+        except InputRefused:
+            self.root.check(inputs, "", Walk(inputs))  # again, for all complaints
 
 
 def validate_input(card: ModelCard, inputs: Any) -> None:
@@ -136,7 +140,25 @@ def _judged(schema: Schema, place: Place) -> Node:
     if schema.get("type") != "array":
         return whole
     item = _compile(schema.get("items"), replace(place, root=False))
-    return Items(item, whole, silent=True)
+    return Items(
+        item, whole, silent=True, by_looks=not place.carrying and _spares_long_texts(schema.get("items"))
+    )
+
+
+def _spares_long_texts(schema: Any) -> bool:
+    """Return whether a schema judges all long texts in its values alike."""
+    if isinstance(schema, list):
+        return all(map(_spares_long_texts, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    if any(word in schema for word in ("pattern", "maxLength", "const", "allOf", "unevaluatedProperties")):
+        return False
+    shortest = schema.get("minLength")
+    if isinstance(shortest, (int, float)) and shortest > LONG_TEXT:
+        return False
+    if any(isinstance(value, str) and len(value) > LONG_TEXT for value in schema.get("enum", ())):
+        return False
+    return all(_spares_long_texts(part) for key, part in schema.items() if key != "enum")
 
 
 def _has_properties(schema: Schema) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workersai_contracts import models
+from workersai_contracts import ModelCard, models
 from workersai_emulator.javascript import number_printed, printed
+from workersai_emulator.schema_walk import Walk
 from workersai_emulator.validation import (
     InputRefused,
     Validator,
@@ -211,3 +213,55 @@ def test_validations_in_several_threads_do_not_meet() -> None:
 def test_patterns_that_the_languages_read_differently_are_not_compiled(pattern: str) -> None:
     with pytest.raises(ValueError, match="keep to literals"):
         compile_validator({"type": "string", "pattern": pattern})
+
+
+LONG, SHORT = "a text of more than thirty-two characters", "short"
+ITEMS = st.sampled_from(
+    [
+        {"text": LONG},
+        {"text": SHORT},
+        {"text": ""},
+        {"text": LONG, "pooling": "cls"},
+        {"text": LONG, "pooling": LONG},
+        *({name: LONG} for name in ("query", "pooling", "prompt", "contexts", "target_lang", LONG)),
+        LONG,
+    ]
+)
+
+
+@pytest.mark.parametrize("card", models().values(), ids=models())
+@given(items=st.lists(ITEMS, max_size=6))
+def test_looking_alike_changes_no_verdict(card: ModelCard, items: list[object]) -> None:
+    root = validator_for(card).root
+    body = {"requests": items}
+    verdicts: list[object] = []
+    for hasty in (True, False):
+        try:
+            verdicts.append(root.check(body, "", Walk(body, hasty=hasty)))
+        except InputRefused:
+            verdicts.append("refused")
+    assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize(
+    "judging",
+    [
+        {"type": "string", "maxLength": 42},
+        {"type": "string", "minLength": 42},
+        {"type": "string", "pattern": "^a"},
+        {"type": "string", "enum": [LONG]},
+        {"const": LONG},
+    ],
+    ids=lambda schema: next(word for word in schema if word != "type"),
+)
+def test_where_a_schema_tells_long_texts_apart_each_is_looked_at(judging: dict[str, object]) -> None:
+    item = {"properties": {"text": judging}, "required": ["text"]}
+    validator = compile_validator(
+        {"properties": {"requests": {"type": "array", "items": item}}, "required": ["requests"]}
+    )
+    texts = [LONG, LONG + "!", "x" * 50]
+    alone = [complaint(validator, {"requests": [{"text": text}]}) is None for text in texts]
+    assert len(set(alone)) == 2
+    for first, text in itertools.product(texts, texts):
+        both = complaint(validator, {"requests": [{"text": first}, {"text": text}]}) is None
+        assert both == (alone[texts.index(first)] and alone[texts.index(text)])
