@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workersai_contracts.target import Target
 
 CHARACTERS_PER_TOKEN = 4.8
+OUTPUT_TOKENS = 16  # no exchange asks for more
 UNKNOWN_TOKEN = "0123456789abcdefghijABCDEFGHIJ0123456789"  # noqa: S105 - nobody's
 
 
@@ -98,13 +99,21 @@ class Wire:
     def _redacted(self, method: str, url: str, content: bytes, answer: Answer) -> dict[str, Any]:
         kept = ("content-type", "cf-ai-req-id", "cf-ai-neurons", "cf-ray", "retry-after", "server")
         return {
-            "request": {"method": method, "url": self._anonymous(url), "body": _shown(content)},
+            "request": {"method": method, "url": self._anonymous(url), "body": self._shown(content)},
             "reply": {
                 "status": answer.status,
                 "headers": {name: answer.headers[name] for name in kept if name in answer.headers},
-                "body": _shown(self._anonymous(answer.content.decode("utf-8", "replace")).encode()),
+                "body": self._shown(answer.content),
             },
         }
+
+    def _shown(self, content: bytes) -> Any:
+        """A body as evidence shows it: JSON with long runs of numbers and of padding counted, not listed."""
+        text = self._anonymous(content.decode("utf-8", "replace"))
+        try:
+            return _counted(json.loads(text))
+        except ValueError:
+            return text
 
     def _anonymous(self, text: str) -> str:
         return text.replace(self.target.account_id, "{account_id}").replace(self.target.token, "{token}")
@@ -117,16 +126,9 @@ def estimated_neurons(path: str, content: bytes) -> float:
         return 0.0
     tokens = len(content) / CHARACTERS_PER_TOKEN
     return (
-        tokens * (card.neurons_per_million_input or 0) + 64 * (card.neurons_per_million_output or 0)
+        tokens * (card.neurons_per_million_input or 0)
+        + OUTPUT_TOKENS * (card.neurons_per_million_output or 0)
     ) / 1e6
-
-
-def _shown(content: bytes) -> Any:
-    """A body as evidence shows it: JSON with long runs of numbers and of padding counted instead of listed."""
-    try:
-        return _counted(json.loads(content))
-    except ValueError:
-        return content.decode("utf-8", "replace")
 
 
 def _counted(value: Any) -> Any:
