@@ -85,7 +85,7 @@ class _Option(click.Option):
         return None if ctx.obj is _FILE_ONLY else super().resolve_envvar_value(ctx)
 
 
-class _Repeated(click.ParamType[str]):
+class _Repeated(click.types.StringParamType):
     """A text that may be given many times; in an environment variable, parted by semicolons."""
 
     name = "text"

@@ -157,7 +157,7 @@ class _Connection(web.RequestHandler):
         if isinstance(exc, ConnectionError):
             raise exc  # the client went away, which is nothing to log
         if status < 500:
-            response = web.Response(status=400)
+            response = web.Response(status=400, headers={"Server": _SERVER})
             response.force_close()
             return response
         return super().handle_error(request, status, exc, message)

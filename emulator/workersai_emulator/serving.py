@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import signal
+import subprocess
 import sys
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -20,8 +21,7 @@ from workersai_emulator.options import Options, url_of
 from workersai_emulator.server import Server
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
 _TURN_SECONDS = 0.0005
@@ -59,36 +59,38 @@ async def serve_for(command: Sequence[str], options: Options) -> int:
     SIGINT and SIGTERM are passed on; a command that a signal ended gives 128 and the signal's number. Raises
     OSError for a command that cannot be run.
     """
-    relay = _Relay()
-    _on_signals(relay.pass_on)
+    child = _Child()
+    _on_signals(child.pass_on)
     async with _listening(options, every=False, colour=False) as (url, server):
         token = min(options.tokens, default=DEVELOPMENT_TOKEN)
-        environment = {**os.environ, **variables(url, DEVELOPMENT_ACCOUNT, token)}
         _say(f"workersai-emulator: {url}, seed {server.seed}")
-        process = await asyncio.create_subprocess_exec(*command, env=environment)
-        relay.reach(process)
-        code = await process.wait()
+        child.start(command, {**os.environ, **variables(url, DEVELOPMENT_ACCOUNT, token)})
+        code = await asyncio.to_thread(child.wait)
     return code if code >= 0 else 128 - code
 
 
-class _Relay:
-    """Passes signals on to a command, those too that came before it ran."""
+class _Child:
+    """A command and the signals on their way to it, those too that come before it runs."""
 
     def __init__(self) -> None:
-        self._process: Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._early: list[signal.Signals] = []
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        # In one go: while the loop waited for it, Ctrl-C could reach it and be taken for an early one as well.
+        self._process = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user asked for
+        for number in self._early:
+            self._process.send_signal(number)
 
     def pass_on(self, number: signal.Signals) -> None:
         if self._process is None:
             self._early.append(number)
         elif not (number == signal.SIGINT and _in_foreground()):
-            with suppress(ProcessLookupError):  # it has just ended
-                self._process.send_signal(number)
+            self._process.send_signal(number)
 
-    def reach(self, process: Process) -> None:
-        self._process = process
-        for number in self._early:
-            process.send_signal(number)
+    def wait(self) -> int:
+        assert self._process is not None
+        return self._process.wait()
 
 
 def _in_foreground() -> bool:

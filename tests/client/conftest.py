@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from workersai_client import AsyncClient, Client
+from workersai_contracts.routes import exchange_of
 
 ACCOUNT = "0123456789abcdef0123456789abcdef"
 TOKEN = "a-token-that-must-stay-secret"
@@ -42,13 +43,19 @@ Step = Callable[[socket.socket], object]
 
 @dataclass
 class Service:
-    """Plays one step for each connection, in order; a connection too many is remembered, and reset."""
+    """Plays one step for each connection, in order; a connection too many is remembered, and reset.
+
+    What the client sends is held to the contract, unless a test that sends something else on purpose sets
+    `any_request`.
+    """
 
     listener: socket.socket
     steps: list[Step] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     surplus: int = 0
     hung: list[socket.socket] = field(default_factory=list)
+    breaches: list[str] = field(default_factory=list)
+    any_request: bool = False
 
     @property
     def url(self) -> str:
@@ -60,7 +67,7 @@ class Service:
         head = f"HTTP/1.1 {status} Whatever\r\n" + "".join(f"{k}: {v}\r\n" for k, v in fields.items())
 
         def step(connection: socket.socket) -> None:
-            self.seen.append(_read(connection))
+            self.take(connection)
             connection.sendall(head.encode() + b"\r\n" + body)
 
         self.steps += [step] * times
@@ -89,18 +96,27 @@ class Service:
 
     def resets_after_reading(self, times: int = 1) -> None:
         def step(connection: socket.socket) -> None:
-            self.seen.append(_read(connection))
+            self.take(connection)
             _reset(connection)
 
         self.steps += [step] * times
 
     def hangs(self, after: bytes = b"") -> None:
         def step(connection: socket.socket) -> None:
-            self.seen.append(_read(connection))
+            self.take(connection)
             connection.sendall(after)
             self.hung.append(connection.dup())
 
         self.steps.append(step)
+
+    def take(self, connection: socket.socket) -> None:
+        seen = _read(connection)
+        self.seen.append(seen)
+        exchange = exchange_of(seen.line.split(" ")[0], seen.path, seen.body)
+        if exchange is None:
+            self.breaches.append(f"no route of the contract: {seen.line}")
+        elif breach := exchange.check_request():
+            self.breaches.append(str(breach))
 
     def serve(self) -> None:
         while True:
@@ -145,6 +161,7 @@ def service() -> Iterator[Service]:
     thread.join(5)
     for connection in service.hung:
         connection.close()
+    assert service.any_request or service.breaches == []
     assert service.surplus == 0, "the client sent more requests than the test foresaw"
     assert service.steps == [], "the client sent fewer requests than the test foresaw"
 

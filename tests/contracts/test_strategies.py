@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
 
-some = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=settings.default.max_examples // 2, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("name", schema_names())
@@ -69,11 +69,11 @@ DEPARTURES: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "batch/poll.pending": [lambda m: m["result"]["status"] not in ("queued", "running")],
     "batch/poll.done": [
-        lambda m: "status" in m["result"],
+        lambda m: m["result"].keys() > {"responses", "usage"},
         lambda m: "id" not in m["result"]["responses"][0],
         lambda m: not isinstance(m["result"]["usage"]["total_tokens"], int),
     ],
-    "run/embedding.reply": [lambda m: m["result"]["data"][0][0] is None],
+    "run/embedding.reply": [lambda m: not isinstance(m["result"]["data"][0][0], int | float)],
 }
 
 

@@ -28,6 +28,8 @@ SEEN = [
     ["0 True [1, 1024]", "1 True [1, 1024]", "(2, 1024)"],
     ["queued", "running", "2 items, {'prompt_tokens': 5, 'completion_tokens': 0, 'total_tokens': 5}"],
     ["queued\nTrue\n", "3040 AiError: AiError: Capacity temporarily exceeded, please try again. ("],
+    ["1 passed"],
+    ["http://127.0.0.1:", "/client/v4"],
     ['"fired":0', '"code":"BATCH_ERROR"', '"mode":"live"'],
 ]
 
@@ -40,7 +42,12 @@ def test_each_example_prints_what_it_promises(
     with serve() as process:
         url = process.url  # type: ignore[attr-defined]
         for (language, code), seen in zip(BLOCKS, SEEN, strict=True):
-            script = f"set -e\n{exports}" + (code if language == "sh" else f"python3 - <<'EOF'\n{code}EOF")
+            program = "test_readme_example.py" if "def test_" in code else "example.py"
+            (tmp_path / program).write_text(code)
+            command = {"sh": code, "python": f"python3 {program}"}[language]
+            if "def test_" in code:
+                command = f"python3 -m pytest -q -p no:asyncio -p no:cacheprovider {program}"
+            script = f"set -e\n{exports}{command}"
             ran = subprocess.run(
                 ["bash", "-c", script.replace("http://127.0.0.1:8799", url)],
                 capture_output=True,

@@ -83,13 +83,13 @@ def test_its_token_is_one_that_it_takes() -> None:
 
 
 def test_its_own_control_token_is_sent() -> None:
-    with Emulator(control_token="sesame") as emulator:  # noqa: S106
+    with Emulator(control_token="sesame") as emulator:
         assert emulator.script == "queued:1, running:1, done"
         assert httpx.get(f"{emulator.url}/__emulator__/clock").status_code == 403
 
 
 def test_beyond_loopback_it_is_reached_here_and_says_what_its_control_plane_asks_for() -> None:
-    with Emulator(host="0.0.0.0") as emulator:  # noqa: S104
+    with Emulator(host="0.0.0.0") as emulator:
         assert emulator.url.startswith("http://127.0.0.1:")
         with client_of(emulator) as client:
             assert client.submit(BGE_M3, REQUESTS).request_id

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from workersai_emulator import Emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytest_plugins = "pytester"
 
@@ -275,7 +275,7 @@ def test_a_control_plane_behind_a_token_is_skipped_until_the_token_is_in_the_env
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makepyfile(CONTROLLED)
-    with Emulator(control_token="sesame", tokens=frozenset({"one"})) as emulator:  # noqa: S106
+    with Emulator(control_token="sesame", tokens=frozenset({"one"})) as emulator:
         result = pytester.runpytest("-rs", f"--workersai-target={emulator.url}")
         result.assert_outcomes(passed=1, skipped=2)
         result.stdout.fnmatch_lines(["SKIPPED*token of --control-token*"])

@@ -1,14 +1,17 @@
 """A shelf of documents that can be asked for the nearest one: the kind of program that the emulator is for.
 
-    python shelf.py QUESTION < documents.txt
+python shelf.py QUESTION < documents.txt
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from workersai_client import Client, Done, Handle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 MODEL = "@cf/baai/bge-m3"
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
+from typing import TYPE_CHECKING
 
 import pytest
 import shelf
 from shelf import Shelf
 
 from workersai_client import Client, RateLimited
-from workersai_emulator import WorkersAI
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workersai_emulator import WorkersAI
 
 DOCUMENTS = ["how to bake bread with rye", "tuning the carburettor of a car", "planting tulips before winter"]
 

@@ -223,11 +223,12 @@ def _move(clock: Clock, said: Said) -> None:
         raise _Fault(400, f"scale: {scale!r} is not a number over 0, at most 1000000")
     moment = parse_time(said["now"]) if "now" in said else None
     seconds = parse_duration(said.get("advance", 0))
+    # Frozen before it is moved, so that it stands where it was told to and not microseconds later.
+    if "freeze" in said:
+        clock.freeze(said["freeze"])
     if moment is not None:
         clock.set(moment)
     clock.advance(seconds)
-    if "freeze" in said:
-        clock.freeze(said["freeze"])
     if "scale" in said:
         clock.rescale(scale)
     clock.jump = said.get("jump", clock.jump)

@@ -358,6 +358,14 @@ def test_clock_is_moved_all_or_nothing(door: Any) -> None:
     assert door.control("GET", "clock").json() == before
 
 
+def test_clock_that_is_frozen_and_set_at_once_stands_exactly_there(door: Any) -> None:
+    other = door.other()
+    other.clock(freeze=True, now="2100-01-01T00:00:00Z")
+    wanted = other.submit(script="queued:10s, done")
+    other.clock(now="2100-01-01T00:00:10Z")
+    assert other.batch(wanted)["state"] == "done"
+
+
 def test_clock_that_was_refused_a_move_still_follows_the_servers() -> None:
     with Emulator() as emulator, httpx.Client(base_url=emulator.url) as http:
         account = {"account_id": emulator.account_id}
