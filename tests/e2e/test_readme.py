@@ -39,6 +39,8 @@ def test_each_example_prints_what_it_promises(
 ) -> None:
     assert len(BLOCKS) == len(SEEN)
     exports = BLOCKS[0][1]
+    # Our own development environment has pytest-asyncio, which warns without it.
+    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
     with serve() as process:
         url = process.url  # type: ignore[attr-defined]
         for (language, code), seen in zip(BLOCKS, SEEN, strict=True):
@@ -46,7 +48,7 @@ def test_each_example_prints_what_it_promises(
             (tmp_path / program).write_text(code)
             command = {"sh": code, "python": f"python3 {program}"}[language]
             if "def test_" in code:
-                command = f"python3 -m pytest -q -p no:asyncio -p no:cacheprovider {program}"
+                command = f"python3 -m pytest -q {program}"
             script = f"set -e\n{exports}{command}"
             ran = subprocess.run(
                 ["bash", "-c", script.replace("http://127.0.0.1:8799", url)],
