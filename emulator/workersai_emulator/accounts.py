@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from workersai_emulator.clock import Clock
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT
 from workersai_emulator.rules import Rules
+from workersai_emulator.scenarios import begin_scenario
 from workersai_emulator.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ACCOUNTS_KEPT = 10_000
 _ACCOUNT_ID = re.compile("[0-9a-f]{32}")
@@ -26,15 +27,17 @@ def is_account_id(text: str) -> bool:
 class Defaults:
     """What the server says for every account: its own clock, rules and settings."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._started_with = settings
+    def __init__(self, settings: Settings, scenarios: Sequence[str] = ()) -> None:
+        self._started_with = settings, tuple(scenarios)
         self.reset()
 
     def reset(self) -> None:
         """As when the server started."""
         self.clock = Clock()
         self.rules = Rules()
-        self.settings = self._started_with
+        self.settings, scenarios = self._started_with
+        for name in scenarios:
+            begin_scenario(self.rules, name)
 
 
 class Account:
@@ -90,8 +93,8 @@ class Account:
 class Accounts:
     """All accounts that were ever named, up to a bound; the one unused for longest is forgotten beyond it."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.defaults = Defaults(settings)
+    def __init__(self, settings: Settings, scenarios: Sequence[str] = ()) -> None:
+        self.defaults = Defaults(settings, scenarios)
         self._accounts: OrderedDict[str, Account] = OrderedDict()
 
     def __iter__(self) -> Iterator[Account]:

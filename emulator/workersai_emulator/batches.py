@@ -10,7 +10,10 @@ from workersai_emulator.scripts import Script, Step
 from workersai_emulator.store import Batch, Store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workersai_emulator.accounts import Account
+    from workersai_emulator.settings import Settings
 
 Action = Literal["go-on", "hold", "lose", "fail"]
 ACTIONS: tuple[Action, ...] = ("go-on", "hold", "lose", "fail")
@@ -32,6 +35,8 @@ class Batches:
         *,
         form: Literal["requests", "bare"],
         items: int,
+        outputs: Mapping[int, bytes],
+        failures: Mapping[int, str],
     ) -> Batch:
         """Queue a request that was found good, and give the batch that it became."""
         number = await self.store.next_number(account.id)
@@ -46,19 +51,21 @@ class Batches:
             size=len(payload),
             submitted_at=now,
             life=begin(script, now),
+            outputs=outputs,
+            failures=failures,
         )
         await self.store.put(batch, payload)
         return batch
 
-    async def poll(self, account: Account, wanted: str, model: str) -> Batch | None:
+    async def poll(self, account: Account, settings: Settings, wanted: str, model: str) -> Batch | None:
         """The batch as this poll finds it; None where the id is unknown.
 
         Expired, lost and, unless `poll.other-model` says otherwise, another model's are unknown. With a clock
         that jumps, the poll first moves it to the batch's next change.
         Facts: `poll.unknown`, `poll.other-model`, `poll.retention`.
         """
-        answers_others = account.settings.assumed("poll.other-model") == "answered"
-        reads_once = account.settings.assumed("poll.retention") == "once"
+        answers_others = settings.assumed("poll.other-model") == "answered"
+        reads_once = settings.assumed("poll.retention") == "once"
 
         def change(batch: Batch) -> Batch | None:
             if batch.model != model and not answers_others:

@@ -33,9 +33,9 @@ def local_time_of_day() -> str:
     return time.strftime("%H:%M:%S")
 
 
-async def give_way() -> None:
-    """Let everything else that is ready run once."""
-    await asyncio.sleep(0)
+async def pause(seconds: float) -> None:
+    """Let so much of the machine's time pass."""
+    await asyncio.sleep(seconds)
 
 
 def parse_duration(value: object) -> float:

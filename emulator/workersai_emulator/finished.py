@@ -6,16 +6,17 @@ written, so that no poll of anybody else waits for more than a slice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workersai_contracts import error
 from workersai_emulator.admission import check_input
-from workersai_emulator.inference import Usage, answers, cost
+from workersai_emulator.inference import Answer, Usage, answers, cost, estimate, texts_of
 from workersai_emulator.json_text import dumps
 from workersai_emulator.refusals import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 
     from workersai_contracts import ModelCard
     from workersai_emulator.settings import Settings
@@ -36,6 +37,8 @@ class Finished:
     order: Sequence[int]
     settings: Settings
     workbench: Workbench
+    outputs: Mapping[int, bytes] = field(default_factory=dict)
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def small(self) -> bool:
@@ -77,25 +80,33 @@ class Finished:
         return lambda: self._compute(indexes)
 
     def _compute(self, indexes: list[int]) -> tuple[bytes, Usage]:
-        refusals = [self._refusal(self.requests[index]) for index in indexes]
+        refusals = [self._refusal(index) for index in indexes]
         good = [index for index, refusal in zip(indexes, refusals, strict=True) if refusal is None]
-        computed = iter(answers(self.card, [self.requests[index] for index in good]))
+        asked = [index for index in good if index not in self.outputs]
+        computed = iter(answers(self.card, [self.requests[index] for index in asked]))
         usage, items = Usage(0, 0), []
         for index, refusal in zip(indexes, refusals, strict=True):
             if refusal is not None:
                 items.append(self._item(index, b"{}", refusal))
                 continue
-            answer = next(computed)
+            answer = self._chosen(index) if index in self.outputs else next(computed)
             usage += answer.usage
             items.append(self._item(index, answer.result, None))
         return b",".join(items), usage
 
-    def _refusal(self, item: Any) -> Refused | None:
+    def _refusal(self, index: int) -> Refused | None:
+        if index in self.failures:
+            return Refused(error(self.failures[index]), model=self.card.name)
         try:
-            check_input(self.card, item, self.settings)
+            check_input(self.card, self.requests[index], self.settings)
         except Refused as refused:
             return refused
         return None
+
+    def _chosen(self, index: int) -> Answer:
+        """The answer that a rule chose for an item."""
+        read = sum(map(estimate, texts_of(self.card, self.requests[index])))
+        return Answer(self.outputs[index], Usage(read, 0))
 
     def _item(self, index: int, result: bytes, refusal: Refused | None) -> bytes:
         key = b"index" if self.settings.assumed("done.shape") == "results" else b"id"

@@ -39,6 +39,7 @@ def options_from(
     worker_binding: bool,
     api_token: tuple[str, ...],
     allow_host: tuple[str, ...],
+    scenario: tuple[str, ...],
     **plain: Any,
 ) -> Options:
     """Make `Options` of what the flags say. Raises ValueError that names the flag."""
@@ -60,8 +61,21 @@ def options_from(
         setting, _, complaint = str(fault).partition(":")
         raise ValueError(f"{_FLAGS[setting]}:{complaint}") from None
     return Options(
-        settings=settings, tokens=frozenset(api_token), allowed_hosts=frozenset(allow_host), **plain
+        settings=settings,
+        scenarios=tuple(_scenario(name) for name in scenario),
+        tokens=frozenset(api_token),
+        allowed_hosts=frozenset(allow_host),
+        **plain,
     )
+
+
+def _scenario(name: str) -> str:
+    from workersai_emulator.scenarios import scenario
+
+    try:
+        return scenario(name).name
+    except LookupError as unknown:
+        raise ValueError(f"--scenario: {unknown.args[0]}") from None
 
 
 def options_in(path: Path) -> Options:
@@ -151,6 +165,7 @@ def _settings_definitions() -> list[Callable[[Any], Any]]:
             help="How batches live: 'queued:1, running:1, done', default, instant, realistic; "
             "MODEL=SCRIPT for one model.",
         ),
+        _option("--scenario", multiple=True, metavar="NAME", help="Begin with a scenario, for all accounts."),
         _option("--assume", multiple=True, metavar="FACT=ALTERNATIVE", help="Answer an open fact otherwise."),
         _option(
             "--limit",

@@ -23,6 +23,7 @@ class Options:
     port: int = DEFAULT_PORT
     seed: int | None = None
     settings: Settings = field(default_factory=Settings)
+    scenarios: tuple[str, ...] = ()
     worker_model: str | None = None
     tokens: frozenset[str] = frozenset()
     allowed_hosts: frozenset[str] = frozenset()

@@ -3,44 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from workersai_contracts import ErrorRow, error
-from workersai_emulator.clock import parse_duration
-from workersai_emulator.scripts import Script
+from workersai_contracts import model as card_of
+from workersai_emulator.effects import (
+    OPERATIONS,
+    Effect,
+    Operation,
+    OutputEffect,
+    is_share,
+    no_others,
+    read_effect,
+)
+from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-Operation = Literal["submit", "poll", "run"]
-OPERATIONS: tuple[Operation, ...] = ("submit", "poll", "run")
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorEffect:
-    """The request is refused with a row of the catalogue; `retry_after` seconds go into a header."""
-
-    row: ErrorRow
-    retry_after: float | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """As the control plane spells it."""
-        shown: dict[str, Any] = {"error": self.row.id}
-        return shown if self.retry_after is None else {**shown, "retry_after": self.retry_after}
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptEffect:
-    """The batch that is submitted lives by this script."""
-
-    script: Script
-
-    def as_json(self) -> dict[str, Any]:
-        """As the control plane spells it."""
-        return {"script": str(self.script)}
-
-
-Effect = ErrorEffect | ScriptEffect
+    Chance = Callable[[str, int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +45,17 @@ class Match:
 
 @dataclass(slots=True)
 class Rule:
-    """A match, an effect, and how often: `times`, or with a `probability`; without either until deleted."""
+    """A match, an effect, and how often: `times`, or with a `probability`; without either until deleted.
+
+    `scenario` names the scenario that it is part of, if any.
+    """
 
     id: str
     match: Match
     effect: Effect
     times: int | None = None
     probability: float | None = None
+    scenario: str | None = None
     seen: int = 0
     fired: int = 0
 
@@ -86,6 +70,8 @@ class Rule:
             shown["times"] = self.times
         if self.probability is not None:
             shown["probability"] = self.probability
+        if self.scenario is not None:
+            shown["scenario"] = self.scenario
         return {**shown, "fired": self.fired}
 
 
@@ -102,11 +88,11 @@ class Rules:
     def __len__(self) -> int:
         return len(self._rules)
 
-    def add(self, said: object) -> Rule:
+    def add(self, said: object, *, scenario: str | None = None) -> Rule:
         """Keep a rule spelled as the control plane spells it. ValueError names the part at fault."""
         match, effect, times, probability = _read(said)
         self._made += 1
-        rule = Rule(f"rule-{self._made}", match, effect, times, probability)
+        rule = Rule(f"rule-{self._made}", match, effect, times, probability, scenario)
         self._rules[rule.id] = rule
         return rule
 
@@ -114,34 +100,72 @@ class Rules:
         """Forget a rule; False when there was none of that id."""
         return self._rules.pop(rule_id, None) is not None
 
+    def end_scenario(self, name: str) -> bool:
+        """Forget the rules of a scenario; False when there were none."""
+        ended = [rule.id for rule in self if rule.scenario == name]
+        for rule_id in ended:
+            del self._rules[rule_id]
+        return bool(ended)
+
     def clear(self) -> None:
         """Forget all."""
         self._rules.clear()
 
-    def fire(
-        self, operation: Operation, model: str, inputs: object, chance: Callable[[str, int], float]
-    ) -> Effect | None:
-        """The effect of the newest rule that is for this request, counted as fired; None where none is.
+    def fire(self, operation: Operation, model: str, inputs: object, chance: Chance) -> Rule | None:
+        """The newest rule that is for this request, counted as fired; None where none is.
 
-        `chance(rule_id, occasion)` gives a number in [0, 1), for rules with a probability.
+        `chance(rule_id, occasion)` gives a number in [0, 1), for rules with a probability. What a batch's items
+        answer is not decided here: see `fire_for_item`.
         """
         for rule in reversed(self._rules.values()):
-            if _is_for(rule, operation, model, inputs) and _is_due(rule, chance):
+            if operation == "submit" and isinstance(rule.effect, OutputEffect):
+                continue
+            if _misses(rule, operation, model, inputs) == [] and _is_due(rule, chance):
                 rule.fired += 1
-                return rule.effect
+                return rule
         return None
 
+    def fire_for_item(self, model: str, item: object, chance: Chance) -> bytes | None:
+        """What the newest output rule that is for this item of a batch says, as JSON; None where none is."""
+        for rule in reversed(self._rules.values()):
+            if not isinstance(rule.effect, OutputEffect) or _misses(rule, "submit", model, item):
+                continue
+            if _is_due(rule, chance):
+                rule.fired += 1
+                return dumps(rule.effect.output)
+        return None
 
-def _is_for(rule: Rule, operation: Operation, model: str, inputs: object) -> bool:
-    match = rule.match
-    if match.operation not in {None, operation} or match.model not in {None, model}:
-        return False
-    if isinstance(rule.effect, ScriptEffect) and operation != "submit":
-        return False
-    return match.text is None or _mentions(inputs, match.text)
+    @property
+    def have_outputs(self) -> bool:
+        """Whether there is any rule that says what a model answers."""
+        return any(isinstance(rule.effect, OutputEffect) for rule in self)
+
+    def nearly(self, operation: Operation, model: str, inputs: object) -> str:
+        """The rule that missed this request by one thing, and by what; empty where there is none."""
+        for rule in reversed(self._rules.values()):
+            misses = _misses(rule, operation, model, inputs)
+            if len(misses) == 1:
+                return f"{rule.id} {misses[0]}"
+        return ""
 
 
-def _is_due(rule: Rule, chance: Callable[[str, int], float]) -> bool:
+def _misses(rule: Rule, operation: Operation, model: str, inputs: object) -> list[str]:
+    """What keeps a rule from being for a request, each in a few words."""
+    match, misses = rule.match, []
+    if match.operation is not None and match.operation != operation:
+        misses.append(f"is for operation {match.operation}, not {operation}")
+    elif operation not in rule.effect.operations:
+        misses.append(
+            f"has an effect on {' and '.join(sorted(rule.effect.operations))}, not on a {operation}"
+        )
+    if match.model is not None and match.model != model:
+        misses.append(f"is for model {match.model}")
+    if match.text is not None and not mentions(inputs, match.text):
+        misses.append(f"is for the text {match.text!r}")
+    return misses
+
+
+def _is_due(rule: Rule, chance: Chance) -> bool:
     if rule.times is not None and rule.fired >= rule.times:
         return False
     rule.seen += 1
@@ -152,7 +176,8 @@ def _is_due(rule: Rule, chance: Callable[[str, int], float]) -> bool:
     return rule.probability is None or chance(rule.id, rule.seen) < rule.probability
 
 
-def _mentions(value: object, text: str) -> bool:
+def mentions(value: object, text: str) -> bool:
+    """Whether a text is in any string of a JSON value."""
     to_look_at = [value]
     while to_look_at:
         value = to_look_at.pop()
@@ -171,59 +196,30 @@ def _read(said: object) -> tuple[Match, Effect, int | None, float | None]:
         raise ValueError(
             'rule: give a JSON object such as {"match":{"operation":"poll"},"effect":{"error":3040}}'
         )
-    _no_others(said, "rule", ("match", "effect", "times", "probability"))
+    no_others(said, "rule", ("match", "effect", "times", "probability"))
     probability = said.get("probability")
-    if probability is not None and (
-        isinstance(probability, bool)
-        or not isinstance(probability, (int, float))
-        or not 0 <= probability <= 1
-    ):
+    if probability is not None and not is_share(probability):
         raise ValueError(f"probability: {probability!r} is not a number from 0 to 1")
-    return _match(said.get("match", {})), _effect(said.get("effect")), _count(said, "times"), probability
+    return _match(said.get("match", {})), read_effect(said.get("effect")), _count(said, "times"), probability
 
 
 def _match(said: object) -> Match:
     if not isinstance(said, dict):
         raise ValueError("match: give a JSON object")
-    _no_others(said, "match", ("operation", "model", "text", "nth", "every"))
+    no_others(said, "match", ("operation", "model", "text", "nth", "every"))
     operation = said.get("operation")
     if operation is not None and operation not in OPERATIONS:
         raise ValueError(f"match: operation is one of {', '.join(OPERATIONS)}, not {operation!r}")
     for key in ("model", "text"):
         if said.get(key) is not None and not isinstance(said[key], str):
             raise ValueError(f"match: {key} is a text, not {said[key]!r}")
+    if said.get("model") is not None and card_of(said["model"]) is None:
+        raise ValueError(f"match: {said['model']!r} is no model of this emulator")
     return Match(operation, said.get("model"), said.get("text"), _count(said, "nth"), _count(said, "every"))
 
 
-def _effect(said: object) -> Effect:
-    if not isinstance(said, dict):
-        raise ValueError('effect: give a JSON object, {"error":…} or {"script":…}')
-    _no_others(said, "effect", ("error", "retry_after", "script"))
-    if ("error" in said) == ("script" in said):
-        raise ValueError("effect: give one of error and script")
-    if "script" in said:
-        if "retry_after" in said:
-            raise ValueError("effect: retry_after goes with error")
-        return ScriptEffect(Script.parse(said["script"]))
-    try:
-        row = error(said["error"])
-    except (LookupError, TypeError) as unknown:
-        raise ValueError(f"effect: error: {unknown.args[0]}") from None
-    wait = said.get("retry_after")
-    try:
-        return ErrorEffect(row, None if wait is None else parse_duration(wait))
-    except ValueError as fault:
-        raise ValueError(f"effect: retry_after: {fault}") from None
-
-
-def _count(said: dict[str, Any], key: str) -> int | None:
+def _count(said: Mapping[str, Any], key: str) -> int | None:
     value = said.get(key)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise ValueError(f"{key}: {value!r} is not a number from 1 on")
     return value
-
-
-def _no_others(said: dict[str, Any], place: str, keys: tuple[str, ...]) -> None:
-    for key in said:
-        if key not in keys:
-            raise ValueError(f"{place}: there is no {key!r}; there are {', '.join(keys)}")

@@ -8,12 +8,13 @@ running:hold, failed:3040            until told to go on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from workersai_contracts import error
 from workersai_emulator.clock import format_duration, parse_duration
 
 State = Literal["queued", "running", "done", "failed", "lost"]
+STATES: tuple[State, ...] = get_args(State)
 WAITING: frozenset[State] = frozenset({"queued", "running"})
 MOST_STEPS = 1000
 _ENDS_OF_UNITS = "smh"

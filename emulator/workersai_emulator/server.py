@@ -23,6 +23,7 @@ from workersai_emulator.api.worker import Worker, worker_model
 from workersai_emulator.clock import stopwatch
 from workersai_emulator.ids import new_seed, ray
 from workersai_emulator.service import Service
+from workersai_emulator.spoiling import spoil
 from workersai_emulator.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Server:
         self.options = options
         self.seed = new_seed() if options.seed is None else options.seed
         store = MemoryStore(max_bytes=options.store_bytes, max_batches=options.store_batches)
-        self._service = Service(store, options.settings, self.seed)
+        self._service = Service(store, options.settings, self.seed, options.scenarios)
         self._rest = Rest(self._service, self.seed, options.tokens)
         self._worker = Worker(self._service, self.seed, worker_model(options.worker_model))
         self._control = Control(self._service, __version__)
@@ -111,6 +112,8 @@ class Server:
 
     async def _write(self, request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
         headers = {"Server": _SERVER, "cf-ray": ray(self.seed, self._taken), **reply.headers}
+        if reply.spoiling is not None:
+            await spoil(request, reply, {**headers, "Content-Type": reply.content_type})
         if isinstance(reply.body, bytes):
             if reply.body:
                 headers["Content-Type"] = reply.content_type

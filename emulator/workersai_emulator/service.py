@@ -5,7 +5,7 @@ Nothing here knows HTTP; every dialect of the wire comes through `Service.run`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,18 +13,33 @@ from workersai_contracts import ModelCard, error, model
 from workersai_emulator.accounts import Account, Accounts
 from workersai_emulator.admission import admit, check_input
 from workersai_emulator.batches import Batches
+from workersai_emulator.clock import pause
+from workersai_emulator.effects import (
+    AssumeEffect,
+    DelayEffect,
+    ErrorEffect,
+    ItemsEffect,
+    Operation,
+    OutputEffect,
+    ReplyEffect,
+    ScriptEffect,
+    Spoiling,
+    TransportEffect,
+)
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import chance, completion_order
 from workersai_emulator.inference import answers, cost
-from workersai_emulator.json_text import loads
+from workersai_emulator.json_text import dumps, loads
 from workersai_emulator.refusals import Refused, refused_input
-from workersai_emulator.rules import Effect, ErrorEffect, Operation, ScriptEffect
+from workersai_emulator.rules import Rule, Rules, mentions
+from workersai_emulator.scenarios import scenario_rules
 from workersai_emulator.scripts import Script, Step
 from workersai_emulator.workbench import Workbench
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from workersai_emulator.effects import Effect
     from workersai_emulator.settings import Settings
     from workersai_emulator.store import Batch, Store
 
@@ -34,11 +49,20 @@ LARGE_BODY = 256 * 1024
 QUICK_TEXTS = 4
 
 
+@dataclass(slots=True)
+class Trace:
+    """What decided a call: the rule that fired, or the one that nearly did, and what it assumes."""
+
+    rule: str = ""
+    nearly: str = ""
+    assumptions: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request to run a model, in any dialect: the inputs parsed, and as they came.
 
-    `queue` is the wish to queue them. `script`, from a header of the request, is for the batch it makes.
+    `queue` is the wish to queue them. `script` and `scenario`, from headers of the request, are for it alone.
     """
 
     account: Account
@@ -47,6 +71,14 @@ class Call:
     body: bytes
     queue: bool = False
     script: Script | None = None
+    scenario: str | None = None
+    trace: Trace = field(default_factory=Trace)
+
+    @property
+    def settings(self) -> Settings:
+        """What holds for this call."""
+        settings = self.account.settings
+        return settings.assume(self.trace.assumptions) if self.trace.assumptions else settings
 
     @property
     def operation(self) -> Operation:
@@ -86,61 +118,117 @@ class Result:
     json: bytes
 
 
-Outcome = Queued | Pending | FailedStatus | Finished | Result
+Answered = Queued | Pending | FailedStatus | Finished | Result
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A rule answers with this reply, whatever was asked."""
+
+    effect: ReplyEffect
+
+
+@dataclass(frozen=True, slots=True)
+class Spoiled:
+    """The outcome, if the request was taken, on a connection that is to be spoiled."""
+
+    spoiling: Spoiling
+    outcome: Answered | Refused | None
+
+
+Outcome = Answered | Replayed | Spoiled
 
 
 class Service:
     """Runs calls for all accounts over one store."""
 
-    def __init__(self, store: Store, settings: Settings, seed: int) -> None:
-        self.accounts = Accounts(settings)
+    def __init__(self, store: Store, settings: Settings, seed: int, scenarios: Sequence[str] = ()) -> None:
+        self.accounts = Accounts(settings, scenarios)
         self.batches = Batches(store, seed)
         self.workbench = Workbench()
         self._seed = seed
 
     async def run(self, call: Call) -> Outcome:
-        """Submit, poll or run. Raises Refused with the service's own words."""
+        """Submit, poll or run. Raises Refused with the service's own words.
+
+        At most one rule fires, and may answer instead, or change how.
+        """
         card = model(call.model)
         if card is None:
             raise Refused("model.unknown", model=call.model)
-        operation = call.operation
-        effect = await self._effect(call, operation)
-        if isinstance(effect, ErrorEffect):
-            raise Refused(effect.row, retry_after=effect.retry_after, model=call.model)
-        if operation == "poll":
-            return await self._poll(call, card)
-        if operation == "submit":
-            return await self._submit(call, card, effect)
-        return await self._run(call, card)
+        rule = await self._rule(call)
+        effect = None if rule is None else rule.effect
+        match effect:
+            case ErrorEffect():
+                raise Refused(effect.row, retry_after=effect.retry_after, model=call.model)
+            case ReplyEffect():
+                return Replayed(effect)
+            case TransportEffect():
+                return await self._spoil(call, card, effect.spoiling)
+            case DelayEffect():
+                await pause(effect.seconds)
+            case AssumeEffect():
+                call.trace.assumptions = effect.assumptions
+        return await self._answer_call(call, card, effect)
+
+    async def _answer_call(self, call: Call, card: ModelCard, effect: Effect | None) -> Answered:
+        match call.operation:
+            case "poll":
+                return await self._poll(call, card)
+            case "submit":
+                return await self._submit(call, card, effect)
+            case "run":
+                return await self._run(call, card, effect)
+
+    async def _spoil(self, call: Call, card: ModelCard, spoiling: Spoiling) -> Spoiled:
+        if spoiling in {"reset-before", "hang"}:
+            return Spoiled(spoiling, None)
+        try:
+            return Spoiled(spoiling, await self._answer_call(call, card, None))
+        except Refused as refused:
+            return Spoiled(spoiling, refused)
 
     def close(self) -> None:
         """End the worker thread."""
         self.workbench.close()
 
-    async def _effect(self, call: Call, operation: Operation) -> Effect | None:
-        """The effect of the one rule that fires. A batch that was ended by hand goes before every rule."""
-        account = call.account
-        if not any(account.rule_sets):
+    async def _rule(self, call: Call) -> Rule | None:
+        """The one rule that fires. A batch that was ended by hand goes before every rule of the account."""
+        sets = self._rule_sets(call)
+        if not any(sets):
             return None
-        if operation == "poll":
-            batch = await self.batches.store.get((account.id, call.inputs["request_id"]))
+        if call.operation == "poll" and call.scenario is None:
+            batch = await self.batches.store.get((call.account.id, call.inputs["request_id"]))
             if batch is not None and batch.life.decided:
                 return None
-        drawn = partial(chance, self._seed, account.id)
-        fired = (rules.fire(operation, call.model, call.inputs, drawn) for rules in account.rule_sets)
-        return next((effect for effect in fired if effect is not None), None)
+        asked = call.operation, call.model, call.inputs
+        fired = (rules.fire(*asked, self._chance(call)) for rules in sets)
+        rule = next((rule for rule in fired if rule is not None), None)
+        if rule is not None:
+            call.trace.rule = rule.id
+        else:
+            nearly = (rules.nearly(*asked) for rules in sets)
+            call.trace.nearly = next((told for told in nearly if told), "")
+        return rule
+
+    def _rule_sets(self, call: Call) -> tuple[Rules, ...]:
+        """The rules that are asked, in this order: the request's own, the account's, the server's."""
+        sets = call.account.rule_sets
+        return sets if call.scenario is None else (scenario_rules(call.scenario), *sets)
+
+    def _chance(self, call: Call) -> Callable[[str, int], float]:
+        return partial(chance, self._seed, call.account.id)
 
     async def _submit(self, call: Call, card: ModelCard, effect: Effect | None) -> Queued:
         """Facts: `batch.submit`, `batch.unsupported`, `model.queue`."""
-        settings = call.account.settings
+        settings = call.settings
         queues = settings.assumed("model.queue") == "queued" if card.queue is None else card.queue
         if not queues:
             raise Refused("model.no-queue")
         admission = partial(admit, card, call.inputs, settings)
         admitted = await self._aside(admission, large=len(call.body) > LARGE_BODY)
-        script = settings.script_for(card.name)
-        if isinstance(effect, ScriptEffect):
-            script = effect.script
+        script = effect.script if isinstance(effect, ScriptEffect) else settings.script_for(card.name)
+        items = call.inputs["requests"] if admitted.form == "requests" else [call.inputs]
         batch = await self.batches.submit(
             call.account,
             card.name,
@@ -148,20 +236,43 @@ class Service:
             _runnable(call.script or script, runs=admitted.runs),
             form=admitted.form,
             items=admitted.items,
+            outputs=self._outputs(call, items),
+            failures=self._failures(call, effect, items) if isinstance(effect, ItemsEffect) else {},
         )
         return Queued(batch.request_id, batch.model)
 
-    async def _poll(self, call: Call, card: ModelCard) -> Outcome:
+    def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
+        """What rules say that items of a batch are answered."""
+        sets = [rules for rules in self._rule_sets(call) if rules.have_outputs]
+        chosen: dict[int, bytes] = {}
+        for index, item in enumerate(items) if sets else ():
+            outputs = (rules.fire_for_item(call.model, item, self._chance(call)) for rules in sets)
+            output = next((output for output in outputs if output is not None), None)
+            if output is not None:
+                chosen[index] = output
+        return chosen
+
+    def _failures(self, call: Call, effect: ItemsEffect, items: Sequence[Any]) -> dict[int, str]:
+        """Which items of a batch a rule lets fail, and with what."""
+        failing = set(effect.indexes)
+        if effect.share is not None:
+            share, drawn = effect.share, partial(chance, self._seed, call.account.id, call.body)
+            failing = {index for index in range(len(items)) if drawn(index) < share}
+        elif effect.text is not None:
+            failing = {index for index, item in enumerate(items) if mentions(item, effect.text)}
+        return {index: effect.row.id for index in failing if index < len(items)}
+
+    async def _poll(self, call: Call, card: ModelCard) -> Answered:
         """Facts: `poll.pending`, `poll.done`, `batch.failed`, `poll.unknown`."""
-        account, wanted = call.account, call.inputs["request_id"]
-        batch = await self.batches.poll(account, wanted, card.name)
+        settings, wanted = call.settings, call.inputs["request_id"]
+        batch = await self.batches.poll(call.account, settings, wanted, card.name)
         if batch is None:
-            return self._unknown(account.settings, wanted)
+            return self._unknown(settings, wanted)
         if batch.life.waiting:
             return Pending(batch.life.state, batch.request_id)
         if batch.life.state == "failed":
-            return self._failed(account.settings, batch)
-        return await self._finished(account, batch)
+            return self._failed(settings, batch)
+        return await self._finished(settings, batch)
 
     def _unknown(self, settings: Settings, wanted: str) -> Pending:
         answer = settings.assumed("poll.unknown")
@@ -176,31 +287,37 @@ class Service:
             return FailedStatus(refused.message())
         raise refused
 
-    async def _finished(self, account: Account, batch: Batch) -> Outcome:
+    async def _finished(self, settings: Settings, batch: Batch) -> Answered:
         payload = await self.batches.store.payload(batch.key)
         card = model(batch.model)
         if payload is None or card is None:
-            return self._unknown(account.settings, batch.request_id)
+            return self._unknown(settings, batch.request_id)
         inputs = await self._aside(partial(loads, payload), large=batch.size > LARGE_BODY)
-        if batch.form == "requests":
-            return self._told(card, inputs["requests"], batch.request_id, account.settings)
-        if account.settings.assumed("submit.bare") == "batch":
-            return self._told(card, [inputs], batch.request_id, account.settings)
-        return Result(await self._answer(card, inputs))
+        if batch.form == "requests" or settings.assumed("submit.bare") == "batch":
+            requests = inputs["requests"] if batch.form == "requests" else [inputs]
+            told = self._told(card, requests, batch.request_id, settings)
+            return replace(told, outputs=batch.outputs, failures=batch.failures)
+        if 0 in batch.failures:
+            raise Refused(error(batch.failures[0]), model=batch.model)
+        return Result(batch.outputs.get(0) or await self._answer(card, inputs))
 
-    async def _run(self, call: Call, card: ModelCard) -> Outcome:
+    async def _run(self, call: Call, card: ModelCard, effect: Effect | None) -> Answered:
         """Facts: `batch.query.body`, `submit.no-query`."""
-        settings = call.account.settings
+        settings = call.settings
         large = len(call.body) > LARGE_BODY
         if not isinstance(call.inputs, dict) or "requests" not in call.inputs:
             await self._aside(partial(check_input, card, call.inputs, settings), large=large)
+            if isinstance(effect, OutputEffect):
+                return Result(dumps(effect.output))
             return Result(await self._answer(card, call.inputs))
         if settings.assumed("submit.no-query") == "refused":
             raise refused_input("Additional or unevaluated properties '/requests' at '/' not allowed")
         admitted = await self._aside(partial(admit, card, call.inputs, settings), large=large)
         if not admitted.runs:
             raise Refused("batch.invalid")
-        return self._told(card, call.inputs["requests"], call.body, settings)
+        requests = call.inputs["requests"]
+        told = self._told(card, requests, call.body, settings)
+        return replace(told, outputs=self._outputs(call, requests))
 
     async def _answer(self, card: ModelCard, inputs: dict[str, Any]) -> bytes:
         job = partial(answers, card, [inputs])

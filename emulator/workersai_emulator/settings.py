@@ -45,9 +45,7 @@ class Settings:
         return cls(
             script=Script.parse(said["script"]) if said.get("script") is not None else None,
             scripts={_model(name): Script.parse(text) for name, text in _object(said, "scripts").items()},
-            assumptions={
-                key: _alternative(key, value) for key, value in _object(said, "assumptions").items()
-            },
+            assumptions={key: alternative(key, value) for key, value in _object(said, "assumptions").items()},
             limits={key: _limit(key, value) for key, value in _object(said, "limits").items()},
             worker_binding=binding,
         )
@@ -66,8 +64,8 @@ class Settings:
         """The script of a batch of this model: the model's own, or the general one."""
         return self.scripts.get(model_name) or self.script or Script.parse("default")
 
-    def assume(self, **chosen: str) -> Settings:
-        """These settings with some open facts answered otherwise; for tests of one alternative."""
+    def assume(self, chosen: Mapping[str, str]) -> Settings:
+        """These settings with some open facts answered otherwise."""
         return replace(self, assumptions={**self.assumptions, **chosen})
 
     def assumed(self, fact_id: str) -> str:
@@ -114,7 +112,8 @@ def _model(name: str) -> str:
     return name
 
 
-def _alternative(fact_id: str, chosen: object) -> str:
+def alternative(fact_id: str, chosen: object) -> str:
+    """The alternative that is chosen for an open fact. Raises ValueError that names what there is."""
     fact = assumptions().get(fact_id)
     if fact is None:
         raise ValueError(f"assumptions: {fact_id!r} is no open fact; those are {', '.join(assumptions())}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from workersai_emulator.lifecycle import Life
 
@@ -22,7 +22,8 @@ class Batch:
     """What one submit queued, without its body.
 
     `form` is `requests` for a list of them and `bare` for a single input without one; `items` counts them.
-    `number` is that of the submit among its account's.
+    `number` is that of the submit among its account's. `outputs` and `failures` say of items, by index, what a
+    rule chose: the answer, as JSON, or the row of the catalogue that they fail with.
     """
 
     account_id: str
@@ -34,6 +35,8 @@ class Batch:
     size: int
     submitted_at: float
     life: Life
+    outputs: Mapping[int, bytes] = field(default_factory=dict)
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -52,6 +55,8 @@ class Batch:
             self.size,
             self.submitted_at,
             life,
+            self.outputs,
+            self.failures,
         )
 
     def expires_at(self) -> float:

@@ -8,6 +8,7 @@
 | GET, POST clock | likewise: freeze, advance, scale, jump, now |
 | GET batches, GET and POST batches/{id} | looks at batches; go-on, hold, lose, fail |
 | GET, POST, DELETE rules, DELETE rules/{id} | the rules |
+| GET scenarios, POST and DELETE scenarios/{name} | begins and ends named lists of rules |
 | GET facts | the ledger |
 
 `account_id`, in the query or the body, picks the account.
@@ -26,6 +27,8 @@ from workersai_emulator.batches import ACTIONS
 from workersai_emulator.clock import Clock, format_time, parse_duration, parse_time
 from workersai_emulator.json_text import loads
 from workersai_emulator.refusals import Refused
+from workersai_emulator.scenarios import SCENARIOS, begin_scenario
+from workersai_emulator.scripts import STATES
 from workersai_emulator.settings import Settings
 
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ class Control:
             "batches/": {"GET": self._batch, "POST": self._act},
             "rules": {"GET": self._rules, "POST": self._add_rule, "DELETE": self._clear_rules},
             "rules/": {"DELETE": self._delete_rule},
+            "scenarios": {"GET": self._scenarios},
+            "scenarios/": {"POST": self._begin_scenario, "DELETE": self._end_scenario},
             "facts": {"GET": self._facts},
         }
 
@@ -133,6 +138,8 @@ class Control:
         for account in self._service.accounts if one is None else [one]:
             shown += [_shown(batch) for batch in await self._service.batches.list(account)]
         wanted = {key: said[key] for key in ("state", "model") if key in said}
+        if wanted.get("state", "done") not in STATES:
+            raise _Fault(400, f"state: {wanted['state']!r} is not one of {', '.join(STATES)}")
         return json_reply(200, {"batches": [row for row in shown if wanted.items() <= row.items()]})
 
     async def _batch(self, said: Said, item: str) -> Reply:
@@ -169,6 +176,29 @@ class Control:
     async def _delete_rule(self, said: Said, item: str) -> Reply:
         if not self._rule_set(said).delete(item):
             raise _Fault(404, f"no rule {item!r}")
+        return Reply(204, b"")
+
+    async def _scenarios(self, said: Said, item: str) -> Reply:
+        rules = self._rule_set(said)
+        _only(said, ())
+        begun = {rule.scenario for rule in rules}
+        shown = [{**each.as_json(), "begun": name in begun} for name, each in SCENARIOS.items()]
+        return json_reply(200, {"scenarios": shown})
+
+    async def _begin_scenario(self, said: Said, item: str) -> Reply:
+        rules = self._rule_set(said)
+        _only(said, ("times",))
+        times = said.get("times")
+        if times is not None and (type(times) is not int or times < 1):
+            raise _Fault(400, f"times: {times!r} is not a number from 1 on")
+        try:
+            return json_reply(200, begin_scenario(rules, item, times).as_json())
+        except LookupError as unknown:
+            raise _Fault(404, unknown.args[0]) from None
+
+    async def _end_scenario(self, said: Said, item: str) -> Reply:
+        if not self._rule_set(said).end_scenario(item):
+            raise _Fault(404, f"scenario {item!r} was not begun here")
         return Reply(204, b"")
 
     async def _facts(self, said: Said, item: str) -> Reply:

@@ -10,18 +10,22 @@ from workersai_emulator.json_text import dumps
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from workersai_emulator.effects import Spoiling
+
 
 @dataclass(slots=True)
 class Reply:
     """A status, headers, and a body that is whole or comes in pieces.
 
-    The content type of JSON is exactly `application/json`. Fact: `head.content-type`.
+    The content type of JSON is exactly `application/json`. `spoiling` says what is to happen to the connection.
+    Fact: `head.content-type`.
     """
 
     status: int
     body: bytes | AsyncGenerator[bytes]
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    spoiling: Spoiling | None = None
 
 
 def json_reply(status: int, message: Any) -> Reply:

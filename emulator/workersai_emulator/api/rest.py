@@ -11,25 +11,17 @@ from workersai_contracts import model
 from workersai_emulator.accounts import Account, is_account_id
 from workersai_emulator.api.authorization import authorize
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.outcomes import bare, rendered
 from workersai_emulator.api.reply import Reply, tool_refusal
+from workersai_emulator.api.wishes import wishes
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import DEVELOPMENT_TOKEN, exchange_id
 from workersai_emulator.json_text import dumps, loads
 from workersai_emulator.refusals import Refused, refused_input
-from workersai_emulator.scripts import Script
-from workersai_emulator.service import (
-    LARGE_BODY,
-    Call,
-    FailedStatus,
-    Outcome,
-    Pending,
-    Queued,
-    Result,
-    Service,
-)
+from workersai_emulator.service import LARGE_BODY, Answered, Call, Queued, Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import AsyncGenerator, Callable, Collection
 
     from aiohttp.web import BaseRequest
 
@@ -65,14 +57,13 @@ class Rest:
         exchange.account_id, exchange.model = account.id, model_name
         account.exchanges += 1
         reached = exchange_id(self._seed, account.id, account.exchanges)
+        refusal = partial(self._refusal, reached, exchange)
         try:
-            reply = await self._run(request, account, model_name, query, exchange)
+            reply = await self._run(request, account, model_name, query, exchange=exchange, refusal=refusal)
         except Refused as refused:
-            exchange.code, exchange.why = refused.row.code, refused.description
-            if refused.row.envelope == "edge":
-                return _edge_refusal(refused)
-            reply = _ai_refusal(refused, reached)
-        reply.headers = {**reply.headers, "cf-ai-req-id": reached}
+            reply = refusal(refused)
+        if "cf-ai-req-id" not in reply.headers:
+            reply.headers = {**reply.headers, "cf-ai-req-id": reached}
         return reply
 
     def _route(self, request: BaseRequest, path: str) -> tuple[Account, str]:
@@ -86,24 +77,37 @@ class Rest:
         return self._service.accounts.get(account_id), model_name
 
     async def _run(
-        self, request: BaseRequest, account: Account, model_name: str, query: str, exchange: Exchange
+        self,
+        request: BaseRequest,
+        account: Account,
+        model_name: str,
+        query: str,
+        *,
+        exchange: Exchange,
+        refusal: Callable[[Refused], Reply],
     ) -> Reply:
         queue = _wants_queue(query)
         try:
-            script = _script(request)
+            wished = wishes(request.headers)
         except ValueError as fault:
-            return tool_refusal(400, f"x-emulator-script: {fault}")
+            return tool_refusal(400, str(fault))
         settings = account.settings
         body = await self._body(request, account, settings.payload_bytes if queue else settings.body_bytes)
         inputs = await self._inputs(account, body)
-        call = Call(account, model_name, inputs, body, queue, script)
+        call = Call(account, model_name, inputs, body, queue, wished.script, wished.scenario)
         exchange.operation = call.operation
         if not queue and isinstance(inputs, dict) and "queueRequest" in inputs:
             exchange.why = exchange.hint = _QUEUE_IN_BODY
-        outcome = await self._service.run(call)
-        note(exchange, outcome)
-        status = int(settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200
-        return Reply(status, await _enveloped(outcome))
+        try:
+            outcome = await self._service.run(call)
+        finally:
+            exchange.rule, exchange.nearly = call.trace.rule, call.trace.nearly
+        return await rendered(outcome, exchange, partial(_answered, call), refusal)
+
+    def _refusal(self, reached: str, exchange: Exchange, refused: Refused) -> Reply:
+        """A refusal in the envelope of whoever refuses; what Workers AI never saw has no `cf-ai-req-id`."""
+        exchange.code, exchange.why = refused.row.code, refused.description
+        return _edge_refusal(refused) if refused.row.envelope == "edge" else _ai_refusal(refused, reached)
 
     async def _body(self, request: BaseRequest, account: Account, limit: int | None) -> bytes:
         try:
@@ -150,24 +154,13 @@ def _not_json(account: Account, fault: str) -> Refused:
     return Refused("request.incomplete", what="body")
 
 
-def _script(request: BaseRequest) -> Script | None:
-    text = request.headers.get("x-emulator-script")
-    return None if text is None else Script.parse(text)
+async def _answered(call: Call, outcome: Answered) -> Reply:
+    """A success in its envelope. Facts: `env.success`, `submit.status`."""
+    status = int(call.settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200
+    return Reply(status, await _enveloped(outcome))
 
 
-def note(exchange: Exchange, outcome: Outcome) -> None:
-    """Write into the exchange what came out of it."""
-    if isinstance(outcome, Queued):
-        exchange.state, exchange.request_id = "queued", outcome.request_id
-    elif isinstance(outcome, Pending):
-        exchange.state, exchange.request_id = outcome.status, outcome.request_id
-    elif isinstance(outcome, Finished):
-        exchange.state = "done"
-    elif isinstance(outcome, FailedStatus):
-        exchange.state = "failed"
-
-
-async def _enveloped(outcome: Outcome) -> bytes | AsyncGenerator[bytes]:
+async def _enveloped(outcome: Answered) -> bytes | AsyncGenerator[bytes]:
     if isinstance(outcome, Finished):
         pieces = _wrapped(outcome)
         return b"".join([piece async for piece in pieces]) if outcome.small else pieces
@@ -179,22 +172,6 @@ async def _wrapped(finished: Finished) -> AsyncGenerator[bytes]:
     async for piece in finished.pieces():
         yield piece
     yield b"}" + _ENDING
-
-
-def bare(outcome: Queued | Pending | FailedStatus | Result) -> bytes:
-    """The outcome without an envelope, as a `result` and as the binding has it.
-
-    Facts: `batch.submit`, `poll.pending`, `batch.failed`.
-    """
-    match outcome:
-        case Queued():
-            return dumps({"status": "queued", "request_id": outcome.request_id, "model": outcome.model})
-        case Pending():
-            return dumps({"status": outcome.status, "request_id": outcome.request_id})
-        case FailedStatus():
-            return dumps({"status": "failed", "error": outcome.error})
-        case Result():
-            return outcome.json
 
 
 def _edge_refusal(refused: Refused) -> Reply:

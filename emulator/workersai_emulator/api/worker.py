@@ -6,20 +6,21 @@ Any failure of the queue comes out as 502 BATCH_ERROR with what the binding thro
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from workersai_contracts import model
 from workersai_emulator.accounts import Account, is_account_id
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.outcomes import bare, rendered
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
-from workersai_emulator.api.rest import bare, note
+from workersai_emulator.api.wishes import Wishes, wishes
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, demo_request_id
 from workersai_emulator.json_text import dumps, loads
 from workersai_emulator.refusals import Refused
-from workersai_emulator.scripts import Script
-from workersai_emulator.service import Call, Outcome, Queued, Service
+from workersai_emulator.service import Answered, Call, Queued, Service
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
@@ -90,12 +91,11 @@ class Worker:
         if account.settings.worker_binding is False:
             return json_reply(200, self._demo_submit(account))
         try:
-            script = request.headers.get("x-emulator-script")
-            asked = None if script is None else Script.parse(script)
+            asked = wishes(request.headers)
         except ValueError as fault:
-            return tool_refusal(400, f"x-emulator-script: {fault}")
+            return tool_refusal(400, str(fault))
         inputs = {"requests": [{"text": text} for text in texts]}
-        return await self._through_binding(account, inputs, exchange, queue=True, script=asked)
+        return await self._through_binding(account, inputs, exchange, queue=True, asked=asked)
 
     async def _poll(self, raw_id: str, account: Account, exchange: Exchange) -> Reply:
         exchange.operation = "poll"
@@ -114,23 +114,23 @@ class Worker:
         exchange: Exchange,
         *,
         queue: bool,
-        script: Script | None = None,
+        asked: Wishes | None = None,
     ) -> Reply:
         """What `env.AI.run` would give the Worker, or throw at it. Facts: `batch.binding`, `batch.limit`."""
         body = dumps(inputs)
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
+        wished = asked or Wishes()
+        call = Call(account, self._model, inputs, body, queue, wished.script, wished.scenario)
+        refusal = partial(_thrown, exchange)
         try:
             if limit is not None and len(body) >= limit:
                 raise Refused("request.too-large")
-            outcome = await self._service.run(Call(account, self._model, inputs, body, queue, script))
-            note(exchange, outcome)
-            answer = await _answer(outcome)
+            outcome = await self._service.run(call)
+            return await rendered(outcome, exchange, partial(_answered, exchange, queue), refusal)
         except Refused as refused:
-            thrown = f"{refused.row.code}: {refused.description}"
-            return _error(502, "BATCH_ERROR", thrown, exchange)
-        if queue and not isinstance(outcome, Queued):
-            return _error(502, "BATCH_ERROR", "Unexpected batch queue response shape", exchange)
-        return Reply(200, answer[:-1] + b',"mode":"live"}')
+            return refusal(refused)
+        finally:
+            exchange.rule, exchange.nearly = call.trace.rule, call.trace.nearly
 
     def _demo_submit(self, account: Account) -> dict[str, Any]:
         account.demos += 1
@@ -161,13 +161,26 @@ def worker_model(named: str | None) -> str:
     return name
 
 
-async def _answer(outcome: Outcome) -> bytes:
-    """The binding's answer; its keys are not in REST's order. Fact: `batch.binding`."""
+async def _answered(exchange: Exchange, queue: bool, outcome: Answered) -> Reply:
+    """The binding's answer with the Worker's mode; the keys of a submit are not in REST's order.
+
+    Fact: `batch.binding`.
+    """
     if isinstance(outcome, Queued):
-        return dumps({"status": "queued", "model": outcome.model, "request_id": outcome.request_id})
-    if isinstance(outcome, Finished):
-        return b"{" + b"".join([piece async for piece in outcome.pieces()]) + b"}"
-    return bare(outcome)
+        answer = dumps({"status": "queued", "model": outcome.model, "request_id": outcome.request_id})
+    elif queue:
+        return _error(502, "BATCH_ERROR", "Unexpected batch queue response shape", exchange)
+    elif isinstance(outcome, Finished):
+        answer = b"{" + b"".join([piece async for piece in outcome.pieces()]) + b"}"
+    else:
+        answer = bare(outcome)
+    return Reply(200, answer[:-1] + b',"mode":"live"}')
+
+
+def _thrown(exchange: Exchange, refused: Refused) -> Reply:
+    """What the binding throws, as the Worker tells it. Facts: `env.binding`, `worker.error`."""
+    exchange.code = refused.row.code
+    return _error(502, "BATCH_ERROR", f"{refused.row.code}: {refused.description}", exchange)
 
 
 def _texts(body: object) -> list[str] | None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workersai_emulator.effects import ErrorEffect, ScriptEffect
 from workersai_emulator.ids import chance
-from workersai_emulator.rules import ErrorEffect, Rules, ScriptEffect
+from workersai_emulator.rules import Rules
 
 MODEL = "@cf/baai/bge-m3"
 ERROR = {"error": 3040}

@@ -1,0 +1,93 @@
+"""Spoiled connections: what a network does to a reply on its way."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from workersai_emulator.clock import pause
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiohttp.web import BaseRequest
+
+    from workersai_emulator.api.reply import Reply
+
+GARBAGE = b"\x15\x03\x01\x00\x02\x02\x46 this is not HTTP\r\n"
+MISSING_BYTES = 16
+DRIPS, DRIP_SECONDS = 20, 0.05
+LOOK_SECONDS = 0.05
+
+
+class ConnectionSpoiled(ConnectionError):
+    """The connection was left in the state that a rule asked for; there is nothing more to write to it."""
+
+
+async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) -> None:
+    """Answer in the way that the reply's `spoiling` says, and end the connection. Raises ConnectionSpoiled."""
+    transport = request.transport
+    if transport is None:
+        raise ConnectionSpoiled
+    assert isinstance(transport, asyncio.WriteTransport)
+    match reply.spoiling:
+        case "reset-before" | "reset-after":
+            _reset(transport)
+        case "hang":
+            while not transport.is_closing():
+                await pause(LOOK_SECONDS)
+        case "garbage":
+            transport.write(GARBAGE)
+        case "truncate":
+            body = await _whole(reply)
+            transport.write(_head(reply, headers, len(body)) + body[: len(body) // 2])
+        case "wrong-length":
+            body = await _whole(reply)
+            transport.write(_head(reply, headers, len(body) + MISSING_BYTES) + body)
+        case "slow":
+            body = await _whole(reply)
+            transport.write(_head(reply, headers, len(body)))
+            await _drip(transport, body)
+    transport.close()
+    raise ConnectionSpoiled
+
+
+def _reset(transport: asyncio.WriteTransport) -> None:
+    """Let the other side read a reset instead of an end."""
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+def _head(reply: Reply, headers: Mapping[str, str], length: int) -> bytes:
+    told = {**headers, "Content-Length": str(length), "Connection": "close"}
+    lines = [f"HTTP/1.1 {reply.status} {_reason(reply.status)}", *(f"{name}: {told[name]}" for name in told)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _reason(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+async def _whole(reply: Reply) -> bytes:
+    if isinstance(reply.body, bytes):
+        return reply.body
+    async with aclosing(reply.body) as pieces:
+        return b"".join([piece async for piece in pieces])
+
+
+async def _drip(transport: asyncio.WriteTransport, body: bytes) -> None:
+    size = max(1, -(-len(body) // DRIPS))
+    for start in range(0, len(body), size):
+        if transport.is_closing():
+            return
+        transport.write(body[start : start + size])
+        await pause(DRIP_SECONDS)
