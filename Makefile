@@ -22,10 +22,10 @@ demo: $(READY)   ## put real documents through the queue and look at the answers
 	@$(BIN)/python emulator/demo/documents.py
 
 test: $(READY)   ## run the tests
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto
 
 test-long: $(READY) ## the same with random and many more generated inputs
-	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q
+	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto
 
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
 	@npm ci --silent --prefix tests/oracle

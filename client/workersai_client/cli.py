@@ -208,7 +208,9 @@ def _handle(handle_file: IO[bytes] | None, request_id: str | None, model: str | 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code; whatever goes wrong is one line on stderr."""
-    sys.exit(_code_of(arguments))
+    code = _code_of(arguments)
+    writing.leave_stdout()
+    sys.exit(code)
 
 
 def _code_of(arguments: Sequence[str] | None) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -37,6 +39,16 @@ def say_host(base_url: str) -> None:
 def say_handle(handle: Handle) -> None:
     """A handle on stderr as its bare JSON, so that it survives whatever becomes of stdout."""
     click.echo(handle.to_json(), err=True)
+
+
+def leave_stdout() -> None:
+    """Let what stdout did not take go nowhere, or the interpreter would complain of it once more at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

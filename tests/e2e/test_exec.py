@@ -23,17 +23,19 @@ PYTHON = [sys.executable, "-c"]
 PRINT_ENVIRONMENT = "import json, os; print(json.dumps(dict(os.environ)))"
 # Tells of itself, then of each signal; the second ends it.
 LISTEN = """
-import signal, sys
+import os, signal, sys
+def say(text):
+    os.write(1, text.encode() + b"\\n")  # print() must not be interrupted by itself
 def told(number, frame):
     global left
-    print(signal.Signals(number).name, flush=True)
+    say(signal.Signals(number).name)
     left -= 1
     if not left:
         sys.exit(7)
 left = int(sys.argv[1])
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, told)
-print("ready", flush=True)
+say("ready")
 while True:
     signal.pause()
 """

@@ -113,7 +113,7 @@ def test_what_its_control_plane_leaves_behind_is_nothing() -> None:
         "print(threading.active_count())\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", program],
+        [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
         text=True,
         check=False,
