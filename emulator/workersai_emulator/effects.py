@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -20,6 +21,7 @@ Spoiling = Literal["reset-before", "reset-after", "truncate", "garbage", "slow",
 SPOILINGS: tuple[Spoiling, ...] = get_args(Spoiling)
 
 _ANY = frozenset(OPERATIONS)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SUBMIT: frozenset[Operation] = frozenset({"submit"})
 
 
@@ -102,7 +104,7 @@ class ItemsEffect:
         indexes, share, text = said.get("indexes", []), said.get("share"), said.get("text")
         if not isinstance(indexes, list) or not all(type(index) is int and index >= 0 for index in indexes):
             raise ValueError(f"items: indexes is a list of numbers from 0 on, not {indexes!r}")
-        if share is not None and not is_share(share):
+        if "share" in said and not is_share(share):
             raise ValueError(f"items: share is a number from 0 to 1, not {share!r}")
         if "text" in said and not isinstance(text, str):
             raise ValueError(f"items: text is a text, not {text!r}")
@@ -110,8 +112,12 @@ class ItemsEffect:
 
     def as_json(self) -> dict[str, Any]:
         """As the control plane spells it."""
-        shown = {"indexes": sorted(self.indexes), "share": self.share, "text": self.text}
-        return {"items": {**{key: value for key, value in shown.items() if value}, "code": self.row.id}}
+        shown: dict[str, Any] = {"indexes": sorted(self.indexes)}
+        if self.share is not None:
+            shown = {"share": self.share}
+        elif self.text is not None:
+            shown = {"text": self.text}
+        return {"items": {**shown, "code": self.row.id}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +142,8 @@ class ReplyEffect:
         if not texts or any("\n" in text or "\r" in text for pair in headers.items() for text in pair):
             raise ValueError("reply: headers is a JSON object of texts, each of one line")
         for name in headers:
+            if _HEADER_NAME.fullmatch(name) is None:
+                raise ValueError(f"reply: {name!r} is no name of a header")
             if name.lower() in {"content-length", "transfer-encoding", "connection"}:
                 raise ValueError(f"reply: {name} is the server's own; to spoil a connection, use transport")
         return cls(status, headers, said.get("body", ""))
@@ -153,11 +161,11 @@ class ReplyEffect:
     @property
     def content_type(self) -> str:
         """What the headers say that the body is; where they don't, HTML or JSON by its looks."""
-        return (
-            "text/html"
-            if isinstance(self.body, str) and self.body.lstrip().startswith("<")
-            else "application/json"
-        )
+        for name, value in self.headers.items():
+            if name.lower() == "content-type":
+                return value
+        is_page = isinstance(self.body, str) and self.body.lstrip().startswith("<")
+        return "text/html" if is_page else "application/json"
 
     def as_json(self) -> dict[str, Any]:
         """As the control plane spells it."""
@@ -174,7 +182,10 @@ class DelayEffect:
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> DelayEffect:
         """Read `{"delay": "2s"}`."""
-        return cls(parse_duration(said))
+        try:
+            return cls(parse_duration(said))
+        except ValueError as fault:
+            raise ValueError(f"delay: {fault}") from None
 
     def as_json(self) -> dict[str, Any]:
         """As the control plane spells it."""
@@ -193,7 +204,7 @@ class AssumeEffect:
         """Read `{"assume": {"<id>": "<alternative>"}}`."""
         if not isinstance(said, dict) or not said:
             raise ValueError("assume: give a JSON object of open facts and their alternatives")
-        return cls({fact_id: alternative(fact_id, chosen) for fact_id, chosen in said.items()})
+        return cls({fact_id: alternative(fact_id, chosen, "assume") for fact_id, chosen in said.items()})
 
     def as_json(self) -> dict[str, Any]:
         """As the control plane spells it."""

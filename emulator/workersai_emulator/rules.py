@@ -117,22 +117,28 @@ class Rules:
         `chance(rule_id, occasion)` gives a number in [0, 1), for rules with a probability. What a batch's items
         answer is not decided here: see `fire_for_item`.
         """
+        by_item = operation == "submit" or (isinstance(inputs, dict) and "requests" in inputs)
         for rule in reversed(self._rules.values()):
-            if operation == "submit" and isinstance(rule.effect, OutputEffect):
+            if by_item and isinstance(rule.effect, OutputEffect):
                 continue
             if _misses(rule, operation, model, inputs) == [] and _is_due(rule, chance):
                 rule.fired += 1
                 return rule
         return None
 
-    def fire_for_item(self, model: str, item: object, chance: Chance) -> bytes | None:
-        """What the newest output rule that is for this item of a batch says, as JSON; None where none is."""
+    def fire_for_item(
+        self, operation: Operation, model: str, item: object, chance: Chance
+    ) -> tuple[str, bytes] | None:
+        """The newest rule that says what this item of a batch is answered, counted: its id, and the answer as JSON.
+
+        None where none does.
+        """
         for rule in reversed(self._rules.values()):
-            if not isinstance(rule.effect, OutputEffect) or _misses(rule, "submit", model, item):
+            if not isinstance(rule.effect, OutputEffect) or _misses(rule, operation, model, item):
                 continue
             if _is_due(rule, chance):
                 rule.fired += 1
-                return dumps(rule.effect.output)
+                return rule.id, dumps(rule.effect.output)
         return None
 
     @property

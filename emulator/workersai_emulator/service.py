@@ -193,14 +193,12 @@ class Service:
         self.workbench.close()
 
     async def _rule(self, call: Call) -> Rule | None:
-        """The one rule that fires. A batch that was ended by hand goes before every rule of the account."""
+        """The one rule that fires. A batch that was ended by hand goes before all but the request's own."""
         sets = self._rule_sets(call)
         if not any(sets):
             return None
-        if call.operation == "poll" and call.scenario is None:
-            batch = await self.batches.store.get((call.account.id, call.inputs["request_id"]))
-            if batch is not None and batch.life.decided:
-                return None
+        if await self._was_ended_by_hand(call):
+            sets = sets[: -len(call.account.rule_sets)]
         asked = call.operation, call.model, call.inputs
         fired = (rules.fire(*asked, self._chance(call)) for rules in sets)
         rule = next((rule for rule in fired if rule is not None), None)
@@ -211,13 +209,21 @@ class Service:
             call.trace.nearly = next((told for told in nearly if told), "")
         return rule
 
+    async def _was_ended_by_hand(self, call: Call) -> bool:
+        if call.operation != "poll":
+            return False
+        batch = await self.batches.store.get((call.account.id, call.inputs["request_id"]))
+        return batch is not None and batch.life.decided
+
     def _rule_sets(self, call: Call) -> tuple[Rules, ...]:
         """The rules that are asked, in this order: the request's own, the account's, the server's."""
         sets = call.account.rule_sets
         return sets if call.scenario is None else (scenario_rules(call.scenario), *sets)
 
     def _chance(self, call: Call) -> Callable[[str, int], float]:
-        return partial(chance, self._seed, call.account.id)
+        """What rules with a probability draw; a request's own are new each time, so they draw by its number."""
+        drawn = partial(chance, self._seed, call.account.id)
+        return drawn if call.scenario is None else partial(drawn, call.account.exchanges)
 
     async def _submit(self, call: Call, card: ModelCard, effect: Effect | None) -> Queued:
         """Facts: `batch.submit`, `batch.unsupported`, `model.queue`."""
@@ -229,6 +235,10 @@ class Service:
         admitted = await self._aside(admission, large=len(call.body) > LARGE_BODY)
         script = effect.script if isinstance(effect, ScriptEffect) else settings.script_for(card.name)
         items = call.inputs["requests"] if admitted.form == "requests" else [call.inputs]
+        failures: Mapping[int, str] = {}
+        if isinstance(effect, ItemsEffect):
+            choose = partial(self._failures, call, effect, items)
+            failures = await self._aside(choose, large=len(call.body) > LARGE_BODY)
         batch = await self.batches.submit(
             call.account,
             card.name,
@@ -237,27 +247,32 @@ class Service:
             form=admitted.form,
             items=admitted.items,
             outputs=self._outputs(call, items),
-            failures=self._failures(call, effect, items) if isinstance(effect, ItemsEffect) else {},
+            failures=failures,
         )
         return Queued(batch.request_id, batch.model)
 
     def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
         """What rules say that items of a batch are answered."""
         sets = [rules for rules in self._rule_sets(call) if rules.have_outputs]
-        chosen: dict[int, bytes] = {}
+        asked = call.operation, call.model
+        chosen: dict[int, tuple[str, bytes]] = {}
         for index, item in enumerate(items) if sets else ():
-            outputs = (rules.fire_for_item(call.model, item, self._chance(call)) for rules in sets)
-            output = next((output for output in outputs if output is not None), None)
-            if output is not None:
-                chosen[index] = output
-        return chosen
+            fired = (rules.fire_for_item(*asked, item, self._chance(call)) for rules in sets)
+            found = next((found for found in fired if found is not None), None)
+            if found is not None:
+                chosen[index] = found
+        if chosen and not call.trace.rule:
+            told = dict.fromkeys(rule_id for rule_id, _ in chosen.values())
+            call.trace.rule, call.trace.nearly = ", ".join(told), ""
+        return {index: output for index, (_, output) in chosen.items()}
 
     def _failures(self, call: Call, effect: ItemsEffect, items: Sequence[Any]) -> dict[int, str]:
         """Which items of a batch a rule lets fail, and with what."""
         failing = set(effect.indexes)
         if effect.share is not None:
-            share, drawn = effect.share, partial(chance, self._seed, call.account.id, call.body)
-            failing = {index for index in range(len(items)) if drawn(index) < share}
+            # The body may have megabytes: it is hashed once, not for each item.
+            share, drawn_from = effect.share, chance(self._seed, call.account.id, call.body)
+            failing = {index for index in range(len(items)) if chance(self._seed, drawn_from, index) < share}
         elif effect.text is not None:
             failing = {index for index, item in enumerate(items) if mentions(item, effect.text)}
         return {index: effect.row.id for index in failing if index < len(items)}

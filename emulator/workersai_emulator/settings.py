@@ -112,13 +112,13 @@ def _model(name: str) -> str:
     return name
 
 
-def alternative(fact_id: str, chosen: object) -> str:
-    """The alternative that is chosen for an open fact. Raises ValueError that names what there is."""
+def alternative(fact_id: str, chosen: object, place: str = "assumptions") -> str:
+    """The alternative that is chosen for an open fact. Raises ValueError that names the place and what there is."""
     fact = assumptions().get(fact_id)
     if fact is None:
-        raise ValueError(f"assumptions: {fact_id!r} is no open fact; those are {', '.join(assumptions())}")
+        raise ValueError(f"{place}: {fact_id!r} is no open fact; those are {', '.join(assumptions())}")
     if not isinstance(chosen, str) or chosen not in fact.alternatives:
-        raise ValueError(f"assumptions: {fact_id} is one of {', '.join(fact.alternatives)}, not {chosen!r}")
+        raise ValueError(f"{place}: {fact_id} is one of {', '.join(fact.alternatives)}, not {chosen!r}")
     return chosen
 
 

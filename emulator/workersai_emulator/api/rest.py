@@ -21,7 +21,7 @@ from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.service import LARGE_BODY, Answered, Call, Queued, Service
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Collection
+    from collections.abc import AsyncGenerator, Collection
 
     from aiohttp.web import BaseRequest
 
@@ -57,14 +57,10 @@ class Rest:
         exchange.account_id, exchange.model = account.id, model_name
         account.exchanges += 1
         reached = exchange_id(self._seed, account.id, account.exchanges)
-        refusal = partial(self._refusal, reached, exchange)
         try:
-            reply = await self._run(request, account, model_name, query, exchange=exchange, refusal=refusal)
+            return await self._run(request, account, model_name, query, exchange=exchange, reached=reached)
         except Refused as refused:
-            reply = refusal(refused)
-        if "cf-ai-req-id" not in reply.headers:
-            reply.headers = {**reply.headers, "cf-ai-req-id": reached}
-        return reply
+            return self._refusal(reached, exchange, refused)
 
     def _route(self, request: BaseRequest, path: str) -> tuple[Account, str]:
         """Who is meant, and which model. Facts: `route.method`, `route.none`."""
@@ -84,7 +80,7 @@ class Rest:
         query: str,
         *,
         exchange: Exchange,
-        refusal: Callable[[Refused], Reply],
+        reached: str,
     ) -> Reply:
         queue = _wants_queue(query)
         try:
@@ -102,7 +98,8 @@ class Rest:
             outcome = await self._service.run(call)
         finally:
             exchange.rule, exchange.nearly = call.trace.rule, call.trace.nearly
-        return await rendered(outcome, exchange, partial(_answered, call), refusal)
+        refusal = partial(self._refusal, reached, exchange)
+        return await rendered(outcome, exchange, partial(_answered, call, reached), refusal)
 
     def _refusal(self, reached: str, exchange: Exchange, refused: Refused) -> Reply:
         """A refusal in the envelope of whoever refuses; what Workers AI never saw has no `cf-ai-req-id`."""
@@ -154,10 +151,10 @@ def _not_json(account: Account, fault: str) -> Refused:
     return Refused("request.incomplete", what="body")
 
 
-async def _answered(call: Call, outcome: Answered) -> Reply:
-    """A success in its envelope. Facts: `env.success`, `submit.status`."""
+async def _answered(call: Call, reached: str, outcome: Answered) -> Reply:
+    """A success in its envelope. Facts: `env.success`, `submit.status`, `head.req-id`."""
     status = int(call.settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200
-    return Reply(status, await _enveloped(outcome))
+    return Reply(status, await _enveloped(outcome), {"cf-ai-req-id": reached})
 
 
 async def _enveloped(outcome: Answered) -> bytes | AsyncGenerator[bytes]:
@@ -183,10 +180,10 @@ def _edge_refusal(refused: Refused) -> Reply:
 
 
 def _ai_refusal(refused: Refused, reached: str) -> Reply:
-    """Workers AI's envelope. Fact: `env.ai`."""
+    """Workers AI's envelope. Facts: `env.ai`, `head.req-id`."""
     errors = [{"message": refused.message(reached), "code": refused.row.code}]
     body = {"errors": errors, "success": False, "result": {}, "messages": []}
-    return Reply(refused.row.status, dumps(body), _retry_after(refused))
+    return Reply(refused.row.status, dumps(body), {**_retry_after(refused), "cf-ai-req-id": reached})
 
 
 def _retry_after(refused: Refused) -> dict[str, str]:

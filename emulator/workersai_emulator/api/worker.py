@@ -120,6 +120,7 @@ class Worker:
         body = dumps(inputs)
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
         wished = asked or Wishes()
+        account.exchanges += 1
         call = Call(account, self._model, inputs, body, queue, wished.script, wished.scenario)
         refusal = partial(_thrown, exchange)
         try:

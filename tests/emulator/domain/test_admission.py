@@ -24,7 +24,7 @@ def card(name: str) -> ModelCard:
 
 
 def admitted(name: str, inputs: object, **assumed: str) -> Admitted:
-    return admit(card(name), inputs, Settings().assume(**assumed))
+    return admit(card(name), inputs, Settings().assume(assumed))
 
 
 def refusal(name: str, inputs: object, **assumed: str) -> tuple[int, str]:
@@ -171,7 +171,7 @@ def test_one_call_takes_so_many_texts_and_no_more(name: str, key: str, most: int
         check_input(card(name), too_many, Settings())
     assert refused.value.row.id == "input.text"
     assert refused.value.description == f"Error: Length of '/{key}' must be <= {most} not met"
-    check_input(card(name), too_many, Settings().assume(**{"texts.over-100": "accepted"}))
+    check_input(card(name), too_many, Settings().assume({"texts.over-100": "accepted"}))
 
 
 def test_bare_body_is_one_call_and_takes_no_more_texts_than_one() -> None:

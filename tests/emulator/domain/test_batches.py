@@ -37,18 +37,29 @@ def batches() -> Batches:
 
 
 async def submit(batches: Batches, account: Account, script: str = "default") -> str:
-    batch = await batches.submit(account, M3, b"{}", Script.parse(script), form="requests", items=3)
+    batch = await batches.submit(
+        account, M3, b"{}", Script.parse(script), form="requests", items=3, outputs={}, failures={}
+    )
     return batch.request_id
 
 
 async def seen(batches: Batches, account: Account, wanted: str, model: str = M3) -> str | None:
-    batch = await batches.poll(account, wanted, model)
+    batch = await batches.poll(account, account.settings, wanted, model)
     return None if batch is None else batch.life.state
 
 
 async def test_submit_is_numbered_named_and_kept(batches: Batches, account: Account, system: Any) -> None:
     await submit(batches, account)
-    batch = await batches.submit(account, M3, b'{"requests":[]}', Script.parse("lost"), form="bare", items=1)
+    batch = await batches.submit(
+        account,
+        M3,
+        b'{"requests":[]}',
+        Script.parse("lost"),
+        form="bare",
+        items=1,
+        outputs={0: b"5"},
+        failures={},
+    )
     assert (batch.number, batch.size, batch.submitted_at, batch.form) == (2, 15, system.now, "bare")
     assert batch.request_id == request_id(SEED, A, 2)
     assert await batches.get(account, batch.request_id) == batch
@@ -124,7 +135,7 @@ async def test_expired_batch_leaves_the_store_when_it_is_polled(batches: Batches
 
 
 async def test_batch_read_once_is_then_unknown(batches: Batches, account: Account) -> None:
-    account.change_settings(Settings().assume(**{"poll.retention": "once"}))
+    account.change_settings(Settings().assume({"poll.retention": "once"}))
     wanted = await submit(batches, account, "queued:1, done")
     assert [await seen(batches, account, wanted) for _ in range(3)] == ["queued", "done", None]
     assert await batches.store.get((A, wanted)) is None
@@ -133,7 +144,7 @@ async def test_batch_read_once_is_then_unknown(batches: Batches, account: Accoun
 async def test_failed_batch_can_be_read_again_where_a_done_one_cannot(
     batches: Batches, account: Account
 ) -> None:
-    account.change_settings(Settings().assume(**{"poll.retention": "once"}))
+    account.change_settings(Settings().assume({"poll.retention": "once"}))
     wanted = await submit(batches, account, "failed")
     assert [await seen(batches, account, wanted) for _ in range(2)] == ["failed", "failed"]
 
@@ -144,7 +155,7 @@ async def test_poll_under_another_model_is_unknown_and_not_counted(
     wanted = await submit(batches, account)
     assert await seen(batches, account, wanted, BASE) is None
     assert await seen(batches, account, wanted) == "queued"
-    account.change_settings(Settings().assume(**{"poll.other-model": "answered"}))
+    account.change_settings(Settings().assume({"poll.other-model": "answered"}))
     assert await seen(batches, account, wanted, BASE) == "running"
 
 

@@ -13,6 +13,7 @@ from workersai_emulator.rules import Rules
 
 MODEL = "@cf/baai/bge-m3"
 ERROR = {"error": 3040}
+KINDS = "error, script, output, items, reply, delay, assume, transport"
 
 
 def never(rule_id: str, occasion: int) -> float:
@@ -23,10 +24,13 @@ def fired(
     rules: Rules, operation: Any = "poll", inputs: object = None, model: str = MODEL
 ) -> int | str | None:
     """The code or the script that a request gets from the rules."""
-    effect = rules.fire(operation, model, inputs, never)
-    if isinstance(effect, ErrorEffect):
-        return effect.row.code
-    return None if effect is None else str(effect.script)
+    rule = rules.fire(operation, model, inputs, never)
+    if rule is None:
+        return None
+    if isinstance(rule.effect, ErrorEffect):
+        return rule.effect.row.code
+    assert isinstance(rule.effect, ScriptEffect)
+    return str(rule.effect.script)
 
 
 def with_rule(**said: Any) -> Rules:
@@ -213,18 +217,19 @@ def test_what_is_null_is_left_out() -> None:
         ({"probability": -0.1}, "probability: -0.1 is not a number from 0 to 1"),
         ({"probability": True}, "probability: True is not a number from 0 to 1"),
         ({"probability": "0.5"}, "probability: '0.5' is not a number from 0 to 1"),
-        ({"effect": None}, 'effect: give a JSON object, {"error":…} or {"script":…}'),
-        ({"effect": {}}, "effect: give one of error and script"),
-        ({"effect": {"error": 3040, "script": "done"}}, "effect: give one of error and script"),
-        ({"effect": {"delay": 5}}, "effect: there is no 'delay'; there are error, retry_after, script"),
+        ({"match": {"model": "@cf/no/such"}}, "match: '@cf/no/such' is no model of this emulator"),
+        ({"effect": None}, f"effect: give a JSON object with one of {KINDS}"),
+        ({"effect": {}}, f"effect: give one of {KINDS}"),
+        ({"effect": {"error": 3040, "script": "done"}}, f"effect: give one of {KINDS}"),
+        ({"effect": {"wait": 5}}, f"effect: there is no 'wait'; there are {KINDS}, retry_after"),
         ({"effect": {"script": "done", "retry_after": 1}}, "effect: retry_after goes with error"),
         ({"effect": {"script": "wat"}}, "script: 'wat' is no step; "),
         (
             {"effect": {"error": 42}},
             "effect: error: no error 42: use a code such as 3040 or a row's id, one of ",
         ),
-        ({"effect": {"error": None}}, "effect: error: no error None: "),
-        ({"effect": {"error": [3040]}}, "effect: error: no error [3040]: "),
+        ({"effect": {"error": None}}, "effect: error: None is not a code or a row's id"),
+        ({"effect": {"error": [3040]}}, "effect: error: [3040] is not a code or a row's id"),
         (
             {"effect": {"error": 3040, "retry_after": "soon"}},
             "effect: retry_after: 'soon' is not a duration: ",
@@ -256,7 +261,7 @@ SAID = st.fixed_dictionaries(
             {}, optional=dict.fromkeys(("operation", "model", "text", "nth", "every"), JSON)
         )
         | JSON,
-        "effect": st.fixed_dictionaries({}, optional=dict.fromkeys(("error", "retry_after", "script"), JSON))
+        "effect": st.fixed_dictionaries({}, optional=dict.fromkeys((*KINDS.split(", "), "retry_after"), JSON))
         | JSON,
         "times": JSON,
         "probability": JSON,

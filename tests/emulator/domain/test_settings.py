@@ -116,7 +116,7 @@ def test_body_limit(said: dict[str, Any], body_bytes: int | None) -> None:
 
 
 def test_assume_answers_open_facts_otherwise() -> None:
-    settings = Settings().assume(**{"done.status": "completed"})
+    settings = Settings().assume({"done.status": "completed"})
     assert settings.assumed("done.status") == "completed"
     assert settings.assumed("done.shape") == "responses"
     assert Settings().assumed("done.status") == "none"

@@ -332,7 +332,9 @@ def test_list_of_batches_can_be_narrowed(world):
     assert found("state=done") == [small]
     assert found(f"model={BGE_M3}") == [queued]
     assert found(f"model={BGE_M3}&state=done") == []
-    assert found("state=") == []
+    refused = world.http.get(f"/__emulator__/batches?account_id={world.id}&state=")
+    assert refused.status_code == 400
+    assert refused.json() == {"error": "state: '' is not one of queued, running, done, failed, lost"}
 
 
 def test_list_without_an_account_covers_all(own):
