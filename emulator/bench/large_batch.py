@@ -12,13 +12,10 @@ import threading
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-import httpx
-from wire import PATH, Wire, emulator, request, running
+from wire import Wire, emulator, request, running
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-HEADERS = {"Authorization": "Bearer bench"}
 
 
 def poll_without_pause(url: str, prepared: bytes, stop: Connection) -> None:
@@ -64,24 +61,21 @@ def main() -> None:
 
 def _held_batch(url: str) -> bytes:
     """A poll of a batch that stays queued."""
-    held = httpx.post(
-        url + PATH,
-        json={"requests": [{"text": "held"}]},
-        headers={**HEADERS, "x-emulator-script": "queued:hold, done"},
-    )
-    return request({"request_id": held.json()["result"]["request_id"]})
+    wire = Wire(url)
+    held = request({"requests": [{"text": "held"}]}, {"x-emulator-script": "queued:hold, done"})
+    queued = json.loads(wire.send(held))
+    wire.close()
+    return request({"request_id": queued["result"]["request_id"]})
 
 
 def _through_the_queue(url: str, body: bytes) -> tuple[int, float]:
     """Submit a body and download its result; its size, and the seconds from the poll to its first byte."""
-    with httpx.Client(headers=HEADERS, timeout=60) as client:
-        queued = client.post(url + PATH, content=body).raise_for_status().json()
-        polled, first_byte, size = perf_counter(), 0.0, 0
-        with client.stream("POST", url + PATH, json={"request_id": queued["result"]["request_id"]}) as reply:
-            for piece in reply.iter_raw():
-                first_byte = first_byte or perf_counter() - polled
-                size += len(piece)
-    return size, first_byte
+    wire = Wire(url)
+    queued = json.loads(wire.send(request(body)))
+    polled = perf_counter()
+    size, first_byte = wire.download(request({"request_id": queued["result"]["request_id"]}))
+    wire.close()
+    return size, first_byte - polled
 
 
 class _Peak:

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import psutil
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 BARE = [sys.executable, str(Path(__file__).with_name("bare_server.py"))]
 PATH = "/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/run/@cf/baai/bge-m3?queueRequest=true"
@@ -80,16 +81,31 @@ class Wire:
             body += self._socket.recv(65536)
         return body
 
+    def download(self, prepared: bytes) -> tuple[int, float]:
+        """Send a request and let its chunked reply go by: its bytes on the wire, and when the first came."""
+        self._socket.sendall(prepared)
+        buffer = bytearray(1 << 20)
+        size, first_byte, end = 0, 0.0, b""
+        while not end.endswith(b"\r\n0\r\n\r\n"):
+            received = self._socket.recv_into(buffer)
+            if not received:
+                raise SystemExit(f"the download ended after {size} bytes")
+            first_byte = first_byte or perf_counter()
+            size += received
+            end = (end + buffer[max(0, received - 7) : received])[-7:]
+        return size, first_byte
+
     def close(self) -> None:
         """End the connection."""
         self._socket.close()
 
 
-def request(message: object) -> bytes:
-    """A request as bytes, to be sent again and again."""
-    body = json.dumps(message).encode()
+def request(message: object, headers: Mapping[str, str] | None = None) -> bytes:
+    """A request as bytes, to be sent again and again; a message of bytes is sent as it is."""
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    others = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
     head = (
-        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer bench\r\n"
+        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer bench\r\n{others}"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

@@ -14,6 +14,8 @@ from workersai_emulator.admission import check_input
 from workersai_emulator.inference import Answer, Usage, answers, cost, estimate, texts_of
 from workersai_emulator.json_text import dumps
 from workersai_emulator.refusals import Refused
+from workersai_emulator.schema_walk import looks
+from workersai_emulator.validation import validator_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
@@ -29,6 +31,7 @@ SLICE_TEXTS = 32
 class Finished:
     """A finished batch: its items in the order in which they are told, and how to compute them.
 
+    `good_looks` are those of items that were found to be inputs: items that look alike are judged alike.
     Facts: `poll.done`, `poll.item`, `poll.order`, `poll.reference`, `poll.usage`.
     """
 
@@ -39,6 +42,7 @@ class Finished:
     workbench: Workbench
     outputs: Mapping[int, bytes] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
+    good_looks: set[str] = field(default_factory=set)
 
     @property
     def small(self) -> bool:
@@ -97,10 +101,15 @@ class Finished:
     def _refusal(self, index: int) -> Refused | None:
         if index in self.failures:
             return Refused(error(self.failures[index]), model=self.card.name)
+        look = looks(self.requests[index]) if validator_for(self.card).by_looks else None
+        if look in self.good_looks:
+            return None
         try:
             check_input(self.card, self.requests[index], self.settings)
         except Refused as refused:
             return refused
+        if look is not None:
+            self.good_looks.add(look)
         return None
 
     def _chosen(self, index: int) -> Answer:

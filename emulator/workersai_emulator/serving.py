@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
-_TURN_SECONDS = 0.0005
+_TURN_SECONDS = 0.0002
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Result = TypeVar("Result")

@@ -51,9 +51,10 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A compiled input schema."""
+    """A compiled input schema. `by_looks` says that inputs which look alike are judged alike (see `looks`)."""
 
     root: Node
+    by_looks: bool
 
     def validate(self, inputs: Any) -> None:
         """Return if the inputs, as parsed JSON, are accepted; raise InputRefused otherwise."""
@@ -88,7 +89,7 @@ def compile_validator(schema: Schema) -> Validator:
 
     Raises ValueError for a `pattern` that means something else to Python than to JavaScript.
     """
-    return Validator(_compile(schema, Place(root=True)))
+    return Validator(_compile(schema, Place(root=True)), _spares_long_texts(schema))
 
 
 def _compile(schema: Any, place: Place) -> Node:
