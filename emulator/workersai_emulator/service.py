@@ -47,6 +47,7 @@ Made = TypeVar("Made")
 
 LARGE_BODY = 256 * 1024
 QUICK_TEXTS = 4
+MANY_ITEMS = 500
 
 
 @dataclass(slots=True)
@@ -310,7 +311,7 @@ class Service:
         inputs = await self._aside(partial(loads, payload), large=batch.size > LARGE_BODY)
         if batch.form == "requests" or settings.assumed("submit.bare") == "batch":
             requests = inputs["requests"] if batch.form == "requests" else [inputs]
-            told = self._told(card, requests, batch.request_id, settings)
+            told = await self._told(card, requests, batch.request_id, settings)
             return replace(told, outputs=batch.outputs, failures=batch.failures)
         if 0 in batch.failures:
             raise Refused(error(batch.failures[0]), model=batch.model)
@@ -331,7 +332,7 @@ class Service:
         if not admitted.runs:
             raise Refused("batch.invalid")
         requests = call.inputs["requests"]
-        told = self._told(card, requests, call.body, settings)
+        told = await self._told(card, requests, call.body, settings)
         return replace(told, outputs=self._outputs(call, requests))
 
     async def _answer(self, card: ModelCard, inputs: dict[str, Any]) -> bytes:
@@ -339,12 +340,14 @@ class Service:
         answer = await self._aside(job, large=cost(card, inputs) > QUICK_TEXTS)
         return answer[0].result
 
-    def _told(
+    async def _told(
         self, card: ModelCard, requests: list[Any], drawn_from: str | bytes, settings: Settings
     ) -> Finished:
         """The items in the order in which they got done. Fact: `done.order`."""
-        in_order = settings.assumed("done.order") == "request"
-        order = range(len(requests)) if in_order else completion_order(drawn_from, len(requests))
+        if settings.assumed("done.order") == "request":
+            return Finished(card, requests, range(len(requests)), settings, self.workbench)
+        drawing = partial(completion_order, drawn_from, len(requests))
+        order = await self._aside(drawing, large=len(requests) > MANY_ITEMS)
         return Finished(card, requests, order, settings, self.workbench)
 
     async def _aside(self, job: Callable[[], Made], *, large: bool) -> Made:
