@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from workersai_emulator.clock import Clock
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT
+from workersai_emulator.journal import Journal
 from workersai_emulator.rules import Rules
 from workersai_emulator.scenarios import begin_scenario
 from workersai_emulator.settings import Settings
+from workersai_emulator.usage import DayUsage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +36,7 @@ class Defaults:
     def reset(self) -> None:
         """As when the server started."""
         self.clock = Clock()
-        self.rules = Rules()
+        self.rules = Rules("server-")
         self.settings, scenarios = self._started_with
         for name in scenarios:
             begin_scenario(self.rules, name)
@@ -56,6 +58,7 @@ class Account:
         self._clock: Clock | None = None
         self._said = Settings()
         self._merged: tuple[Settings, Settings] | None = None
+        self._usage: DayUsage | None = None
 
     @property
     def clock(self) -> Clock:
@@ -73,6 +76,13 @@ class Account:
         return self._clock
 
     @property
+    def usage(self) -> DayUsage:
+        """What the account uses today, by its own clock."""
+        if self._usage is None:
+            self._usage = DayUsage(self._now)
+        return self._usage
+
+    @property
     def settings(self) -> Settings:
         """What holds for this account."""
         below = self._defaults.settings
@@ -84,6 +94,9 @@ class Account:
         """Say something for this account alone."""
         self._said, self._merged = said.over(self._said), None
 
+    def _now(self) -> float:
+        return self.clock.now()  # whichever clock that is by then
+
     @property
     def rule_sets(self) -> tuple[Rules, Rules]:
         """The rules that are asked, in this order: the account's, then the server's."""
@@ -91,10 +104,14 @@ class Account:
 
 
 class Accounts:
-    """All accounts that were ever named, up to a bound; the one unused for longest is forgotten beyond it."""
+    """All accounts that were ever named, up to a bound; the one unused for longest is forgotten beyond it.
+
+    `journal` has the exchanges of all.
+    """
 
     def __init__(self, settings: Settings, scenarios: Sequence[str] = ()) -> None:
         self.defaults = Defaults(settings, scenarios)
+        self.journal = Journal()
         self._accounts: OrderedDict[str, Account] = OrderedDict()
 
     def __iter__(self) -> Iterator[Account]:
@@ -112,7 +129,8 @@ class Accounts:
         return account
 
     def reset(self, account_id: str | None) -> None:
-        """Forget what an account said and counted; all of them, and the server's changes too, without an id."""
+        """Forget what an account said, did and counted; all of them, and the server's changes too, without an id."""
+        self.journal.clear(account_id)
         if account_id is not None:
             self._accounts.pop(account_id, None)
             return

@@ -36,8 +36,13 @@ def serve(**said: Any) -> None:
 
 @cli.command("exec", context_settings={"allow_interspersed_args": False})
 @server_options(port=0)
+@click.option(
+    "--verdict",
+    is_flag=True,
+    help="Judge what COMMAND did, on stderr; errors and warnings turn a 0 into a 1.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run_beside(command: tuple[str, ...], **said: Any) -> int:
+def run_beside(command: tuple[str, ...], *, verdict: bool, **said: Any) -> int:
     """Run COMMAND beside an emulator of its own, with the environment that points every client there.
 
     Takes a free port, and all options of `serve`. The exit code is the command's own.
@@ -47,7 +52,7 @@ def run_beside(command: tuple[str, ...], **said: Any) -> int:
         _fail(f"exec: {command[0]!r} is no command that can be found and run", NOT_FOUND)
     from workersai_emulator import serving
 
-    return serving.run(serving.serve_for(command, options))
+    return serving.run(serving.serve_for(command, options, verdict=verdict))
 
 
 def _options(*, worker_model: str | None, **said: Any) -> Options:

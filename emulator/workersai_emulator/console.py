@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from workersai_emulator.api.exchange import Exchange
+    from workersai_emulator.controls import RequestView
 
 _RED, _YELLOW, _DIM, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 
@@ -33,14 +34,20 @@ workersai-emulator: Cloudflare Workers AI's batch queue, offline
 """
 
 
-def exchange_line(exchange: Exchange, *, colour: bool) -> str:
-    """One exchange in one line, the reason of a refusal included."""
+def described(exchange: Exchange | RequestView) -> str:
+    """An exchange in one line, the reason of a refusal and the rule that decided it included."""
     what = " ".join(filter(None, (exchange.operation, exchange.model, exchange.state)))
     shown = what or urlsplit(exchange.path).path
     code = "" if exchange.code is None else f"/{exchange.code}"
+    rule = f"  [{exchange.rule or exchange.nearly}]" if exchange.rule or exchange.nearly else ""
     why = f"  {exchange.why}" if exchange.why else ""
-    line = f"{exchange.method} {shown}  {exchange.status}{code}  {exchange.seconds * 1000:.1f} ms{why}"
-    line = "".join(character if character.isprintable() else "?" for character in line)
+    line = f"{exchange.method} {shown}  {exchange.status}{code}  {exchange.duration_ms:.1f} ms{rule}{why}"
+    return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def exchange_line(exchange: Exchange, *, colour: bool) -> str:
+    """One exchange in one line, with the time of day."""
+    line = described(exchange)
     time = local_time_of_day()
     if not colour:
         return f"{time} {line}"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import quote
+
+from workersai_emulator.usage import DayTotal
+from workersai_emulator.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from workersai_emulator.plane import Plane
 
 Duration = float | str | timedelta
+#: How long one request of the control plane may wait.
+LONGEST_TURN_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,52 @@ class RuleView:
     effect: Mapping[str, Any]
     times: int | None = None
     probability: float | None = None
+    scenario: str | None = None
     fired: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RequestView:
+    """One exchange of the journal: what was asked, and what came of it.
+
+    `clock` is when it came by the account's clock, `time` by the machine's; `client` is guessed from the user
+    agent. `why` says what a refusal was about, `rule` which rule decided the request, `nearly` what it nearly
+    matched. `digest` is equal for equal payloads.
+    """
+
+    seq: int
+    time: datetime
+    clock: datetime
+    account_id: str
+    dialect: str
+    operation: str
+    model: str
+    method: str
+    path: str
+    status: int
+    code: int | None
+    duration_ms: float
+    client: str
+    request_id: str
+    state: str
+    why: str
+    rule: str
+    nearly: str
+    retry_after: float | None
+    body_bytes: int
+    limit_share: float
+    digest: str
+    slips: tuple[str, ...]
+    spoiled: bool
+
+    @classmethod
+    def read(cls, shown: Mapping[str, Any]) -> RequestView:
+        """Read what the control plane shows."""
+        times = {key: datetime.fromisoformat(shown[key]) for key in ("time", "clock")}
+        return cls(**{**shown, **times, "slips": tuple(shown["slips"])})
+
+
+RequestViews = list[RequestView]
 BatchViews = list[BatchView]
 RuleViews = list[RuleView]
 
@@ -181,6 +229,42 @@ class RuleControl:
         self._scope.ask("DELETE", "rules")
 
 
+class RequestControl:
+    """The journal: what clients asked for and were answered, in the order in which it ended.
+
+    Filters are `operation` (`submit`, `poll`, `run`), `model`, `status`, `code`, and `since`, the `seq` after
+    which, or the time from which on.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def list(self, **filters: Any) -> RequestViews:
+        """The exchanges that all filters take."""
+        return self._asked(filters)
+
+    def wait_for(self, count: int, *, timeout: float = 5.0, **filters: Any) -> RequestViews:
+        """The exchanges as soon as there are `count`; TimeoutError when there aren't within `timeout` seconds."""
+        left = timeout
+        while True:
+            turn = min(left, LONGEST_TURN_SECONDS)
+            found = self._asked({**filters, "wait_for": count, "timeout": turn})
+            left -= turn
+            if len(found) >= count:
+                return found
+            if left <= 0:
+                wanted = ", ".join(f"{key}={value}" for key, value in filters.items()) or "of any kind"
+                raise TimeoutError(f"{len(found)} of {count} requests ({wanted}) within {timeout:g} s")
+
+    def clear(self) -> None:
+        """Forget them, so that a verdict is about what comes from now on."""
+        self._scope.ask("DELETE", "requests")
+
+    def _asked(self, said: Mapping[str, Any]) -> RequestViews:
+        spoken = {key: _spoken(value) for key, value in said.items() if value is not None}
+        return [RequestView.read(shown) for shown in self._scope.ask("GET", "requests", **spoken)["requests"]]
+
+
 class SettingsControl:
     """What holds where no rule says otherwise, spelled as in the control plane."""
 
@@ -193,9 +277,27 @@ class SettingsControl:
         return shown
 
     def patch(self, **changes: Any) -> dict[str, Any]:
-        """Change some: `script`, `scripts`, `assumptions`, `limits`, `worker_binding`. Returns all of them."""
+        """Change some: `script`, `scripts`, `assumptions`, `limits`, `plan`, `worker_binding`. Returns all."""
         shown: dict[str, Any] = self._scope.ask("PATCH", "settings", **changes)
         return shown
+
+
+class ScenarioControl:
+    """A scenario that was begun."""
+
+    def __init__(self, scope: Scope, name: str) -> None:
+        self._scope = scope
+        self.name = name
+
+    def end(self) -> None:
+        """Forget its rules. Raises LookupError when it has ended already."""
+        self._scope.ask("DELETE", f"scenarios/{quote(self.name, safe='')}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
 class WorkersAI:
@@ -215,6 +317,7 @@ class WorkersAI:
         self.clock = ClockControl(self._scope)
         self.batches = BatchControl(self._scope)
         self.rules = RuleControl(self._scope)
+        self.requests = RequestControl(self._scope)
         self.settings = SettingsControl(self._scope)
 
     def __repr__(self) -> str:
@@ -245,6 +348,15 @@ class WorkersAI:
     def script(self, script: str) -> None:
         self.settings.patch(script=script)
 
+    @property
+    def usage(self) -> DayTotal:
+        """The neurons, tokens and requests of the day, a UTC day on the account's clock."""
+        return DayTotal.read(self._scope.ask("GET", "usage"))
+
+    def verdict(self) -> Verdict:
+        """What the journal says about the client: `findings`, `clean`, `assert_clean()`."""
+        return Verdict.read(self._scope.ask("GET", "verdict"))
+
     def fail(
         self,
         operation: Literal["submit", "poll", "run"],
@@ -262,6 +374,21 @@ class WorkersAI:
         effect = {"error": error} if retry_after is None else {"error": error, "retry_after": retry_after}
         return self.rules.add(match={"operation": operation}, effect=effect, times=times)
 
+    def answer(
+        self, output: Any, *, text: str | None = None, model: str | None = None, times: int | None = None
+    ) -> RuleView:
+        """Let the model answer this: a run, and each item of a batch, of this model and with this text in it."""
+        said = {"text": text, "model": model}
+        match = {key: value for key, value in said.items() if value is not None}
+        return self.rules.add(match=match, effect={"output": output}, times=times)
+
+    def scenario(self, name: str, *, times: int | None = None) -> ScenarioControl:
+        """Begin a scenario; in a `with`, it ends with it. Raises LookupError for one that does not exist."""
+        self._scope.ask(
+            "POST", f"scenarios/{quote(name, safe='')}", **({} if times is None else {"times": times})
+        )
+        return ScenarioControl(self._scope, name)
+
     def sleep(self, seconds: float) -> None:
         """Advance the clock instead of waiting: for what takes its `sleep` as a parameter."""
         self.clock.advance(seconds)
@@ -273,7 +400,7 @@ class WorkersAI:
         await asyncio.to_thread(self.clock.advance, seconds)
 
     def reset(self) -> None:
-        """Forget batches, rules, settings, clock and counters."""
+        """Forget batches, rules, settings, clock, journal and counters."""
         self._scope.ask("POST", "reset")
 
     def account(self, account_id: str) -> WorkersAI:
@@ -283,6 +410,10 @@ class WorkersAI:
 
 def _moment(shown: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(shown["now"])
+
+
+def _spoken(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _batch(request_id: str) -> str:

@@ -21,6 +21,8 @@ Spoiling = Literal["reset-before", "reset-after", "truncate", "garbage", "slow",
 SPOILINGS: tuple[Spoiling, ...] = get_args(Spoiling)
 
 _ANY = frozenset(OPERATIONS)
+#: What these are about happens while the body is read.
+_BEFORE_RULES = frozenset({"submit.too-large", "body.limit", "body.not-json"})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SUBMIT: frozenset[Operation] = frozenset({"submit"})
 
@@ -204,6 +206,11 @@ class AssumeEffect:
         """Read `{"assume": {"<id>": "<alternative>"}}`."""
         if not isinstance(said, dict) or not said:
             raise ValueError("assume: give a JSON object of open facts and their alternatives")
+        for fact_id in said:
+            if fact_id in _BEFORE_RULES:
+                raise ValueError(
+                    f"assume: {fact_id} is decided before a rule can match; say it in the settings"
+                )
         return cls({fact_id: alternative(fact_id, chosen, "assume") for fact_id, chosen in said.items()})
 
     def as_json(self) -> dict[str, Any]:

@@ -24,8 +24,8 @@ class Emulator(WorkersAI):
         with Emulator(script="instant") as emulator:
             Client(base_url=emulator.base_url, account_id=emulator.account_id, api_token=emulator.token)
 
-    `script`, `scripts`, `assumptions`, `limits` and `worker_binding` are the server's settings, spelled as in the
-    control plane; the other keywords are those of `Options`. Raises ValueError for what they cannot be.
+    `script`, `scripts`, `assumptions`, `limits`, `plan` and `worker_binding` are the server's settings, spelled
+    as in the control plane; the other keywords are those of `Options`. Raises ValueError for what they cannot be.
 
     What it does (`clock`, `batches`, `rules`, `settings`, `script`, `fail`, `reset`) is meant for the server as a
     whole, every account included; `account(id)` is one alone. `async with` is the same: since the server has its
@@ -39,6 +39,7 @@ class Emulator(WorkersAI):
         scripts: Mapping[str, str] | None = None,
         assumptions: Mapping[str, str] | None = None,
         limits: Mapping[str, int | None] | None = None,
+        plan: str | None = None,
         worker_binding: bool | None = None,
         port: int = 0,
         **options: Any,
@@ -48,6 +49,7 @@ class Emulator(WorkersAI):
             "scripts": scripts,
             "assumptions": assumptions,
             "limits": limits,
+            "plan": plan,
             "worker_binding": worker_binding,
         }
         settings = Settings.parse({key: value for key, value in said.items() if value is not None})

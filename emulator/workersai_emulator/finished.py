@@ -43,6 +43,7 @@ class Finished:
     outputs: Mapping[int, bytes] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
     good_looks: set[str] = field(default_factory=set)
+    count: Callable[[Usage], object] | None = None
 
     @property
     def small(self) -> bool:
@@ -63,6 +64,8 @@ class Finished:
             usage += used
             yield comma + items
             comma = b","
+        if self.count is not None:
+            self.count(usage)
         yield b"]," + b'"usage":' + dumps(usage.as_json())
 
     def _slices(self) -> Iterator[list[int]]:

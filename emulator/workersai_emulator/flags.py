@@ -11,8 +11,15 @@ from typing import Any, TypeVar
 import click
 
 from workersai_emulator.options import Options, pairs
+from workersai_emulator.usage import PLANS
 
-_FLAGS = {"script": "--script", "scripts": "--script", "assumptions": "--assume", "limits": "--limit"}
+_FLAGS = {
+    "script": "--script",
+    "scripts": "--script",
+    "assumptions": "--assume",
+    "limits": "--limit",
+    "plan": "--plan",
+}
 #: What a context carries for a file that is to be read alone.
 _FILE_ONLY = object()
 
@@ -36,6 +43,7 @@ def options_from(
     script: tuple[str, ...],
     assume: tuple[str, ...],
     limit: tuple[str, ...],
+    plan: str,
     worker_binding: bool,
     api_token: tuple[str, ...],
     allow_host: tuple[str, ...],
@@ -53,6 +61,7 @@ def options_from(
         "scripts": pairs(tuple(text for text in script if text.startswith("@")), "--script"),
         "assumptions": pairs(assume, "--assume"),
         "limits": {name: _bytes(text) for name, text in pairs(limit, "--limit").items()},
+        "plan": plan,
         "worker_binding": worker_binding,
     }
     try:
@@ -172,6 +181,13 @@ def _settings_definitions() -> list[Callable[[Any], Any]]:
             multiple=True,
             metavar="NAME=BYTES",
             help="payload_bytes or body_bytes, in bytes, or none.",
+        ),
+        _option(
+            "--plan",
+            type=click.Choice(PLANS),
+            default="free",
+            show_default=True,
+            help="What usage beyond the day's free allocation is reckoned by.",
         ),
         _option(
             "--worker-binding/--no-worker-binding",

@@ -6,8 +6,10 @@
 | `workersai_server` | the session's server with its development account, which all tests share |
 | `workersai_env` | the environment that points every client at the test's account |
 
-`@pytest.mark.workersai(script=…, assumptions=…, …)` gives the test's account these settings. Loading this loads
-nothing heavy: the server comes in with the first test that takes a fixture.
+`@pytest.mark.workersai(script=…, assumptions=…, …)` gives the test's account these settings, `scenario=…` begins
+one there; `verdict="clean"` and
+`max_neurons=…` are asserted when the test has passed. The report of one that failed shows its last exchanges.
+Loading this loads nothing heavy: the server comes in with the first test that takes a fixture.
 """
 
 from __future__ import annotations
@@ -25,12 +27,16 @@ from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, fresh
 from workersai_emulator.plane import HttpPlane
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from workersai_emulator.options import Options
     from workersai_emulator.plane import Plane
 
 DEFAULT_SEED = 0
+EXCHANGES_SHOWN = 20
+_ACCOUNT = pytest.StashKey[WorkersAI]()
+_SCENARIO = "scenario"
+_EXPECTATIONS = ("verdict", "max_neurons")
 _CREDENTIALS = ("CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_API_TOKEN")
 
 
@@ -60,8 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and refuse options that cannot be before anything runs."""
     config.addinivalue_line(
         "markers",
-        "workersai(script=…, assumptions=…, limits=…, worker_binding=…): settings of this test's account, "
-        "spelled as in the emulator's control plane",
+        "workersai(script=…, assumptions=…, limits=…, worker_binding=…, scenario=…, verdict='clean', max_neurons=…): settings "
+        "of this test's account, spelled as in the emulator's control plane, and what must hold when it passed",
     )
     target = config.getoption("--workersai-target")
     if target is None:
@@ -76,6 +82,34 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Refuse a marker that says what does not exist, whether or not its test takes a fixture."""
     _settings(item)
+    _expectations(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Hold a test that passed against what its marker expects of its client."""
+    result = yield
+    expected = _expectations(item)
+    if expected:
+        account = item.stash.get(_ACCOUNT, None)
+        if account is None:
+            _refuse(f"{', '.join(expected)} needs the fixture workersai, which the test does not take")
+        _expect(account, **expected)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the last exchanges of a test that failed."""
+    report = yield
+    account = item.stash.get(_ACCOUNT, None)
+    if report.failed and call.when == "call" and account is not None:
+        shown = _exchanges(account)
+        if shown:
+            report.sections.append(("Workers AI exchanges", shown))
+    return report
 
 
 class Uncontrolled:
@@ -142,12 +176,17 @@ def workersai(request: pytest.FixtureRequest, workersai_target: Target) -> Worke
     account = workersai_target.account(fresh_account(workersai_target.seed, request.node.nodeid))
     if not isinstance(account.plane, Uncontrolled):
         account.reset()
-    settings = _settings(request.node)
-    if settings:
-        try:
+    elif _expectations(request.node):
+        account.verdict()  # which skips the test before it costs anything
+    request.node.stash[_ACCOUNT] = account
+    settings, scenario = _settings(request.node), _marked(request.node).get(_SCENARIO)
+    try:
+        if settings:
             account.settings.patch(**settings)
-        except ValueError as refused:
-            _refuse(str(refused))
+        if scenario is not None:
+            account.scenario(scenario)
+    except (ValueError, LookupError) as refused:
+        _refuse(str(refused))
     return account
 
 
@@ -162,19 +201,68 @@ def workersai_env(workersai: WorkersAI, monkeypatch: pytest.MonkeyPatch) -> dict
 
 
 def _settings(item: pytest.Item) -> dict[str, Any]:
+    """What the item's markers say of settings."""
+    others = (_SCENARIO, *_EXPECTATIONS)
+    return {key: value for key, value in _marked(item).items() if key not in others}
+
+
+def _expectations(item: pytest.Item) -> dict[str, Any]:
+    """What the item's markers expect of the client."""
+    expected = {key: value for key, value in _marked(item).items() if key in _EXPECTATIONS}
+    if expected.get("verdict", "clean") != "clean":
+        _refuse(f"verdict is 'clean' or left out, not {expected['verdict']!r}")
+    most = expected.get("max_neurons", 0)
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or most < 0:
+        _refuse(f"max_neurons is a number from 0 on, not {most!r}")
+    return expected
+
+
+def _expect(account: WorkersAI, *, verdict: str | None = None, max_neurons: float | None = None) -> None:
+    if max_neurons is not None:
+        used = account.usage
+        if used.neurons > max_neurons:
+            models = ", ".join(f"{name} {model.neurons:g}" for name, model in used.models.items())
+            pytest.fail(
+                f"the test used {used.neurons:g} neurons, max_neurons={max_neurons:g} ({models})",
+                pytrace=False,
+            )
+    if verdict is not None and not (found := account.verdict()).clean:
+        pytest.fail(str(found), pytrace=False)
+
+
+def _exchanges(account: WorkersAI) -> str:
+    """The account's last exchanges, a line each with its time on the account's clock; empty without any."""
+    if isinstance(account.plane, Uncontrolled):
+        return ""
+    from workersai_emulator.console import described
+
+    try:
+        told = account.requests.list()
+    except Exception as fault:  # noqa: BLE001 - the report of a test must not fail, whatever the test did to its HTTP client
+        return f"not to be had: {type(fault).__name__}: {fault}"
+    lines = [
+        f"#{one.seq} {one.clock:%H:%M:%S}.{one.clock.microsecond // 1000:03} {described(one)}" for one in told
+    ]
+    if len(lines) > EXCHANGES_SHOWN:
+        lines = [f"(the last {EXCHANGES_SHOWN} of {len(lines)})", *lines[-EXCHANGES_SHOWN:]]
+    return "\n".join(lines)
+
+
+def _marked(item: pytest.Item) -> dict[str, Any]:
     """What the item's markers say, the nearest last."""
     marks = list(item.iter_markers("workersai"))
     if not marks:
         return {}
     from workersai_emulator.settings import KEYS
 
+    known = (*KEYS, _SCENARIO, *_EXPECTATIONS)
     said: dict[str, Any] = {}
     for mark in reversed(marks):
         if mark.args:
-            _refuse(f"{mark.args[0]!r} has no keyword; there are {', '.join(KEYS)}")
+            _refuse(f"{mark.args[0]!r} has no keyword; there are {', '.join(known)}")
         for key in mark.kwargs:
-            if key not in KEYS:
-                _refuse(f"there is no {key!r}; there are {', '.join(KEYS)}")
+            if key not in known:
+                _refuse(f"there is no {key!r}; there are {', '.join(known)}")
         said.update(mark.kwargs)
     return said
 

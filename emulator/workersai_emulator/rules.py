@@ -76,9 +76,13 @@ class Rule:
 
 
 class Rules:
-    """The rules of one account, or of the server, in the order in which they came."""
+    """The rules of one account, of the server, or of one request, in the order in which they came.
 
-    def __init__(self) -> None:
+    `whose` begins their ids, so that the journal can tell them apart.
+    """
+
+    def __init__(self, whose: str = "") -> None:
+        self._whose = whose
         self._rules: dict[str, Rule] = {}
         self._made = 0
 
@@ -92,7 +96,7 @@ class Rules:
         """Keep a rule spelled as the control plane spells it. ValueError names the part at fault."""
         match, effect, times, probability = _read(said)
         self._made += 1
-        rule = Rule(f"rule-{self._made}", match, effect, times, probability, scenario)
+        rule = Rule(f"{self._whose}rule-{self._made}", match, effect, times, probability, scenario)
         self._rules[rule.id] = rule
         return rule
 

@@ -153,6 +153,6 @@ def begin_scenario(rules: Rules, name: str, times: int | None = None) -> Scenari
 
 def scenario_rules(name: str) -> Rules:
     """A scenario's rules by themselves, for one request."""
-    rules = Rules()
+    rules = Rules("request-")
     begin_scenario(rules, name)
     return rules

@@ -92,8 +92,10 @@ class Server:
         try:
             return await self._write(request, reply)
         finally:
-            exchange.status = reply.status
+            exchange.status, exchange.spoiled = reply.status, reply.spoiling is not None
             exchange.seconds = stopwatch() - exchange.started
+            if exchange.dialect:
+                self._service.accounts.journal.add(exchange)
             if self._on_exchange is not None and exchange.dialect:
                 self._on_exchange(exchange)
 

@@ -28,7 +28,7 @@ from workersai_emulator.effects import (
 )
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import chance, completion_order
-from workersai_emulator.inference import answers, cost
+from workersai_emulator.inference import Usage, answers, cost
 from workersai_emulator.json_text import dumps, loads
 from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.rules import Rule, Rules, mentions
@@ -288,7 +288,7 @@ class Service:
             return Pending(batch.life.state, batch.request_id)
         if batch.life.state == "failed":
             return self._failed(settings, batch)
-        return await self._finished(settings, batch)
+        return await self._finished(call.account, settings, batch)
 
     def _unknown(self, settings: Settings, wanted: str) -> Pending:
         answer = settings.assumed("poll.unknown")
@@ -303,19 +303,20 @@ class Service:
             return FailedStatus(refused.message())
         raise refused
 
-    async def _finished(self, settings: Settings, batch: Batch) -> Answered:
+    async def _finished(self, account: Account, settings: Settings, batch: Batch) -> Answered:
         payload = await self.batches.store.payload(batch.key)
         card = model(batch.model)
         if payload is None or card is None:
             return self._unknown(settings, batch.request_id)
         inputs = await self._aside(partial(loads, payload), large=batch.size > LARGE_BODY)
+        count = self._counter(account, card) if batch.life.entry.polls == 1 else None
         if batch.form == "requests" or settings.assumed("submit.bare") == "batch":
             requests = inputs["requests"] if batch.form == "requests" else [inputs]
             told = await self._told(card, requests, batch.request_id, settings)
-            return replace(told, outputs=batch.outputs, failures=batch.failures)
+            return replace(told, outputs=batch.outputs, failures=batch.failures, count=count)
         if 0 in batch.failures:
             raise Refused(error(batch.failures[0]), model=batch.model)
-        return Result(batch.outputs.get(0) or await self._answer(card, inputs))
+        return Result(batch.outputs.get(0) or await self._answer(card, inputs, count))
 
     async def _run(self, call: Call, card: ModelCard, effect: Effect | None) -> Answered:
         """Facts: `batch.query.body`, `submit.no-query`."""
@@ -325,7 +326,7 @@ class Service:
             await self._aside(partial(check_input, card, call.inputs, settings), large=large)
             if isinstance(effect, OutputEffect):
                 return Result(dumps(effect.output))
-            return Result(await self._answer(card, call.inputs))
+            return Result(await self._answer(card, call.inputs, self._counter(call.account, card)))
         if settings.assumed("submit.no-query") == "refused":
             raise refused_input("Additional or unevaluated properties '/requests' at '/' not allowed")
         admitted = await self._aside(partial(admit, card, call.inputs, settings), large=large)
@@ -333,11 +334,19 @@ class Service:
             raise Refused("batch.invalid")
         requests = call.inputs["requests"]
         told = await self._told(card, requests, call.body, settings)
-        return replace(told, outputs=self._outputs(call, requests))
+        outputs, count = self._outputs(call, requests), self._counter(call.account, card)
+        return replace(told, outputs=outputs, count=count)
 
-    async def _answer(self, card: ModelCard, inputs: dict[str, Any]) -> bytes:
+    def _counter(self, account: Account, card: ModelCard) -> Callable[[Usage], None]:
+        return lambda used: account.usage.add(card, used.prompt_tokens, used.completion_tokens)
+
+    async def _answer(
+        self, card: ModelCard, inputs: dict[str, Any], count: Callable[[Usage], None] | None
+    ) -> bytes:
         job = partial(answers, card, [inputs])
         answer = await self._aside(job, large=cost(card, inputs) > QUICK_TEXTS)
+        if count is not None:
+            count(answer[0].usage)
         return answer[0].result
 
     async def _told(

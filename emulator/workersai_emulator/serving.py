@@ -18,12 +18,16 @@ from workersai_emulator.console import greeting, printer
 from workersai_emulator.environment import variables
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
 from workersai_emulator.options import Options, url_of
+from workersai_emulator.plane import HttpPlane
 from workersai_emulator.server import Server
+from workersai_emulator.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
     from typing import Any
 
+#: The exit code where the verdict has found something.
+FOUND = 1
 _TURN_SECONDS = 0.0002
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -53,11 +57,12 @@ async def serve(options: Options) -> None:
         await stopped.wait()
 
 
-async def serve_for(command: Sequence[str], options: Options) -> int:
+async def serve_for(command: Sequence[str], options: Options, *, verdict: bool = False) -> int:
     """Serve while a command runs whose environment points every client here, and give its exit code.
 
-    SIGINT and SIGTERM are passed on; a command that a signal ended gives 128 and the signal's number. Raises
-    OSError for a command that cannot be run.
+    SIGINT and SIGTERM are passed on; a command that a signal ended gives 128 and the signal's number. With
+    `verdict`, what the command did to the service is judged on stderr, and errors and warnings turn a 0 into
+    a 1. Raises OSError for a command that cannot be run.
     """
     child = _Child()
     _on_signals(child.pass_on)
@@ -66,7 +71,24 @@ async def serve_for(command: Sequence[str], options: Options) -> int:
         _say(f"workersai-emulator: {url}, seed {server.seed}")
         child.start(command, {**os.environ, **variables(url, DEVELOPMENT_ACCOUNT, token)})
         code = await asyncio.to_thread(child.wait)
+        judged = await asyncio.to_thread(_verdict, url, options.control_token) if verdict else Verdict(())
+    for line in _told(judged) if verdict else ():
+        _say(f"workersai-emulator: {line}")
+    if code == 0 and not judged.clean:
+        return FOUND
     return code if code >= 0 else 128 - code
+
+
+def _verdict(url: str, control_token: str | None) -> Verdict:
+    plane = HttpPlane(url, control_token)
+    try:
+        return Verdict.read(plane.ask("GET", "verdict", {}))
+    finally:
+        plane.close()
+
+
+def _told(judged: Verdict) -> list[str]:
+    return [*map(str, judged.findings), f"the verdict is {'clean' if judged.clean else 'not clean'}"]
 
 
 class _Child:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workersai_contracts import assumptions, model
 from workersai_emulator.scripts import Script
+from workersai_emulator.usage import PLANS, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,7 @@ LIMITS = {
     "body_bytes": "any other body is refused from this size on (Fact: `body.limit`)",
 }
 
-KEYS = ("script", "scripts", "assumptions", "limits", "worker_binding")
+KEYS = ("script", "scripts", "assumptions", "limits", "plan", "worker_binding")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Settings:
     scripts: Mapping[str, Script] = field(default_factory=dict)
     assumptions: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, int | None] = field(default_factory=dict)
+    plan: Plan | None = None
     worker_binding: bool | None = None
 
     @classmethod
@@ -47,6 +49,7 @@ class Settings:
             scripts={_model(name): Script.parse(text) for name, text in _object(said, "scripts").items()},
             assumptions={key: alternative(key, value) for key, value in _object(said, "assumptions").items()},
             limits={key: _limit(key, value) for key, value in _object(said, "limits").items()},
+            plan=_plan(said.get("plan")),
             worker_binding=binding,
         )
 
@@ -57,6 +60,7 @@ class Settings:
             scripts={**below.scripts, **self.scripts},
             assumptions={**below.assumptions, **self.assumptions},
             limits={**below.limits, **self.limits},
+            plan=self.plan or below.plan,
             worker_binding=below.worker_binding if self.worker_binding is None else self.worker_binding,
         )
 
@@ -93,6 +97,7 @@ class Settings:
             "scripts": {name: str(script) for name, script in self.scripts.items()},
             "assumptions": {fact_id: self.assumed(fact_id) for fact_id in assumptions()},
             "limits": {"payload_bytes": self.payload_bytes, "body_bytes": self.body_bytes},
+            "plan": self.plan or "free",
             "worker_binding": self.worker_binding is not False,
         }
 
@@ -119,6 +124,13 @@ def alternative(fact_id: str, chosen: object, place: str = "assumptions") -> str
         raise ValueError(f"{place}: {fact_id!r} is no open fact; those are {', '.join(assumptions())}")
     if not isinstance(chosen, str) or chosen not in fact.alternatives:
         raise ValueError(f"{place}: {fact_id} is one of {', '.join(fact.alternatives)}, not {chosen!r}")
+    return chosen
+
+
+def _plan(name: object) -> Plan | None:
+    chosen = next((plan for plan in PLANS if plan == name), None)
+    if name is not None and chosen is None:
+        raise ValueError(f"plan: {name!r} is not one of {', '.join(PLANS)}")
     return chosen
 
 

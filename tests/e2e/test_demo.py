@@ -17,7 +17,7 @@ def printed() -> str:
 
 
 def test_the_demo_embeds_a_few_hundred_docstrings(printed: str) -> None:
-    count = int(printed.split(" docstrings of ")[0].split()[-1])
+    count = int(printed.split(" docstrings of ", maxsplit=1)[0].rsplit(maxsplit=1)[-1])
     assert 200 < count < 1000
     assert f"{count} vectors of 1024 numbers" in printed
 

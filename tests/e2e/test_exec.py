@@ -115,6 +115,43 @@ def test_the_command_s_exit_code_is_handed_on(code: int) -> None:
     assert run("--", *PYTHON, f"raise SystemExit({code})").returncode == code
 
 
+FAULTY = """
+import json, os, urllib.request
+url = "{CLOUDFLARE_BASE_URL}/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/run/@cf/baai/bge-m3".format(**os.environ)
+body = json.dumps({"text": "a", "queueRequest": True}).encode()
+urllib.request.urlopen(urllib.request.Request(url, body, {"Authorization": "Bearer t"}))
+"""
+
+
+def test_the_verdict_is_told_and_turns_success_into_a_failure() -> None:
+    ran = run("--verdict", "--", *PYTHON, FAULTY)
+    assert ran.returncode == 1
+    _, finding, verdict = ran.stderr.splitlines()[-3:]
+    assert finding.startswith(
+        "workersai-emulator: error queue-in-body: Sent queueRequest in the body. run 1 to "
+    )
+    assert verdict == "workersai-emulator: the verdict is not clean"
+
+
+def test_a_failure_of_the_command_s_own_stays_what_it_is() -> None:
+    ran = run("--verdict", "--", *PYTHON, f"{FAULTY}\nraise SystemExit(75)")
+    assert ran.returncode == 75
+    assert "queue-in-body" in ran.stderr
+
+
+def test_a_clean_verdict_is_told_too_behind_a_control_token_as_well() -> None:
+    program = "from workersai_client import Client\nwith Client() as client: client.embed(['a'])\n"
+    ran = run("--verdict", "--control-token", "sesame", "--", *PYTHON, program)
+    assert ran.returncode == 0
+    assert ran.stderr.splitlines()[-1] == "workersai-emulator: the verdict is clean"
+
+
+def test_without_being_asked_nobody_judges() -> None:
+    ran = run("--", *PYTHON, FAULTY)
+    assert ran.returncode == 0
+    assert "verdict" not in ran.stderr
+
+
 def test_a_command_that_a_signal_ended_gives_128_and_its_number() -> None:
     ran = run("--", *PYTHON, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert ran.returncode == 128 + signal.SIGKILL

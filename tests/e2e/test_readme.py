@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workersai_contracts import assumptions, models
+from workersai_emulator import verdict
 from workersai_emulator.cli import cli
 from workersai_emulator.scenarios import SCENARIOS
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(sh|python)\n(.*?)```", README, re.DOTALL)
+BLOCKS = re.findall(r"```(sh|python|js)\n(.*?)```", README, re.DOTALL)
 
 # For each block, what a reader sees of it when it works.
 SEEN = [
@@ -31,6 +33,7 @@ SEEN = [
     ["queued\nTrue\n", "3040 AiError: AiError: Capacity temporarily exceeded, please try again. ("],
     ["1 passed"],
     ["http://127.0.0.1:", "/client/v4"],
+    ["# pass 1", "# fail 0"],
     ['"status":"queued"', "exit 3", '{"status":"done","items":[', "[0.", "[fr] hello"],
     [" held, 0 broken, 0 otherwise, ", "batch.submit "],
     ["1 []"],
@@ -49,11 +52,9 @@ def test_each_example_prints_what_it_promises(
     with serve() as process:
         url = process.url  # type: ignore[attr-defined]
         for (language, code), seen in zip(BLOCKS, SEEN, strict=True):
-            program = "test_readme_example.py" if "def test_" in code else "example.py"
-            (tmp_path / program).write_text(code)
-            command = {"sh": code, "python": f"python3 {program}"}[language]
-            if "def test_" in code:
-                command = f"python3 -m pytest -q {program}"
+            if language == "js" and shutil.which("node") is None:
+                continue
+            command = _command(language, code, tmp_path)
             script = f"set -e\n{exports}{command}"
             ran = subprocess.run(
                 ["bash", "-c", script.replace("http://127.0.0.1:8799", url)],
@@ -69,6 +70,18 @@ def test_each_example_prints_what_it_promises(
                 assert part in ran.stdout, code
 
 
+def _command(language: str, code: str, folder: Path) -> str:
+    """What a reader types to run an example, which lies in the folder."""
+    if language == "sh":
+        return code
+    if language == "js":
+        (folder / "example.test.mjs").write_text(code)
+        return "node --test --test-reporter=tap example.test.mjs"
+    program = "test_example.py" if "def test_" in code else "example.py"
+    (folder / program).write_text(code)
+    return f"python3 -m pytest -q {program}" if "def test_" in code else f"python3 {program}"
+
+
 def test_every_open_fact_has_its_row_with_every_alternative() -> None:
     for fact in assumptions().values():
         names = [fact.default, *(name for name in fact.alternatives if name != fact.default)]
@@ -79,6 +92,14 @@ def test_every_open_fact_has_its_row_with_every_alternative() -> None:
 def test_every_scenario_has_its_row() -> None:
     for scenario in SCENARIOS.values():
         assert f"| `{scenario.name}` | {scenario.touches} | {scenario.sees} |" in README
+
+
+def test_every_finding_of_the_verdict_has_its_row() -> None:
+    source = Path(verdict.__file__).read_text()
+    findings = re.findall(r'"([a-z]+(?:-[a-z]+)+)",\s+"(error|warning|note)",\s+"([^"]+)"', source)
+    assert len(findings) == 12
+    for code, severity, title in findings:
+        assert f"| `{code}` | {severity} | {title[0].lower()}{title[1:]} |" in README
 
 
 @pytest.mark.parametrize("option", [option.name for option in cli.commands["serve"].params])

@@ -212,7 +212,7 @@ async def test_what_sleeps_asynchronously_can_be_handed_one_too(account: Workers
         (lambda it: it.clock.advance("soon"), ValueError, "'soon' is not a duration"),
         (lambda it: it.clock.scale(0), ValueError, "scale: 0 is not a number over 0"),
         (lambda it: it.fail("poll", 1), ValueError, "effect: error: "),
-        (lambda it: it.rules.add(effect={}), ValueError, "effect: give one of error and script"),
+        (lambda it: it.rules.add(effect={}), ValueError, "effect: give one of error, script, output"),
         (lambda it: it.rules.delete("../settings"), LookupError, "no rule '../settings'"),
         (lambda it: it.batches.get("a/b?c"), LookupError, "no batch 'a/b"),
         (lambda it: it.batches.fail("none", code=7), LookupError, "no batch 'none'"),

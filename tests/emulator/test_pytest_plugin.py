@@ -381,6 +381,149 @@ def test_after():
     pytester.runpytest().assert_outcomes(passed=2)
 
 
+VERDICT = f"""{SUBMIT}
+import pytest
+
+@pytest.mark.workersai(verdict="clean", max_neurons=1)
+def test_clean(workersai):
+    with client_of(workersai) as client:
+        client.run("@cf/baai/bge-m3", {{"text": "orange cloud"}})
+
+@pytest.mark.workersai(verdict="clean")
+def test_faulty(workersai):
+    submit(workersai)
+    submit(workersai)
+
+@pytest.mark.workersai(max_neurons=0.001)
+def test_dear(workersai):
+    with client_of(workersai) as client:
+        client.run("@cf/baai/bge-m3", {{"text": "orange cloud"}})
+
+def test_nothing_is_expected(workersai):
+    submit(workersai)
+    submit(workersai)
+
+@pytest.mark.workersai(verdict="clean", max_neurons=0)
+def test_its_own_failure_goes_first(workersai):
+    submit(workersai)
+    submit(workersai)
+    assert "own" == "failure"
+"""
+
+
+def test_what_a_marker_expects_of_the_client_fails_a_test_that_passed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(VERDICT)
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=2, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_faulty _*",
+            "the verdict on the client is not clean:",
+            "  error resubmitted: Submitted the same payload again instead of polling. submit * repeats submit *",
+            "*_ test_dear _*",
+            "the test used 0.003225 neurons, max_neurons=0.001 (@cf/baai/bge-m3 0.003225)",
+            "*_ test_its_own_failure_goes_first _*",
+            "E *own*failure*",
+        ]
+    )
+    assert result.stdout.str().count("the verdict on the client is not clean:") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ("verdict='spotless'", "verdict is 'clean' or left out, not 'spotless'"),
+        ("max_neurons='few'", "max_neurons is a number from 0 on, not 'few'"),
+    ],
+    ids=["verdict", "max_neurons"],
+)
+def test_an_expectation_that_cannot_be_is_an_error_that_names_it(
+    pytester: pytest.Pytester, said: str, complaint: str
+) -> None:
+    pytester.makepyfile(f"import pytest\n@pytest.mark.workersai({said})\ndef test_it(workersai):\n    pass\n")
+    result = pytester.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([f"@pytest.mark.workersai: {complaint}"])
+
+
+def test_an_expectation_without_an_account_fails_instead_of_passing_unseen(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.workersai(verdict='clean')\ndef test_it():\n    pass\n")
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["@pytest.mark.workersai: verdict needs the fixture workersai, *"])
+
+
+def test_an_expectation_is_skipped_before_it_costs_anything_where_there_is_no_control_plane(
+    pytester: pytest.Pytester, bare_url: str
+) -> None:
+    pytester.makepyfile(VERDICT.replace("{SUBMIT}", ""))
+    result = pytester.runpytest("-rs", "-k", "clean", f"--workersai-target={bare_url}")
+    result.assert_outcomes(skipped=1, deselected=4)
+    result.stdout.fnmatch_lines(["SKIPPED*needs the emulator's control plane (verdict)*"])
+
+
+def test_the_report_of_a_failure_shows_the_last_exchanges_of_its_account(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        f"""{SUBMIT}
+from datetime import UTC, datetime
+
+def test_before(workersai):
+    submit(workersai)
+
+def test_short(workersai):
+    workersai.clock.freeze()
+    workersai.clock.set(datetime(2126, 11, 29, 12, 30, tzinfo=UTC))
+    workersai.fail("poll", 3040)
+    handle = submit(workersai)
+    with client_of(workersai) as client:
+        client.poll(handle)
+
+def test_long(workersai):
+    workersai.script = "queued:hold, done"
+    handle = submit(workersai)
+    with client_of(workersai) as client:
+        for _ in range(30):
+            client.poll(handle)
+    assert False
+
+def test_silent(workersai):
+    assert False
+"""
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_short _*",
+            "*- Workers AI exchanges -*",
+            "#* 12:30:00.000 POST submit @cf/baai/bge-m3 queued  200  * ms  ?rule-1 is for operation poll, not submit?",
+            "#* 12:30:00.000 POST poll @cf/baai/bge-m3  429/3040  * ms  ?rule-1?  Capacity temporarily exceeded*",
+            "*_ test_long _*",
+            "(the last 20 of 31)",
+            "#* POST poll @cf/baai/bge-m3 queued  200  * ms",
+            "*_ test_silent _*",
+        ]
+    )
+    text = result.stdout.str()
+    assert text.count("Workers AI exchanges") == 2
+    assert len([line for line in text.splitlines() if line.startswith("#")]) == 22
+
+
+def test_the_report_of_a_failure_stands_whatever_the_test_did_to_http(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+import httpx
+
+def test_it(workersai, monkeypatch):
+    monkeypatch.setattr(httpx.Client, "request", None)
+    workersai.clock.now()
+"""
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*- Workers AI exchanges -*", "not to be had: TypeError: *"])
+
+
 def test_the_marker_is_documented(pytester: pytest.Pytester) -> None:
     pytester.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.workersai(script=…, *"])
 
@@ -403,3 +546,26 @@ def test_a_session_without_its_fixtures_loads_nothing_heavy(tmp_path: Path) -> N
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "LOADED []" in ran.stdout
+
+
+def test_the_marker_begins_a_scenario(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import httpx
+        import pytest
+
+        @pytest.mark.workersai(scenario="rate-limited", script="instant")
+        def test_it(workersai):
+            url = f"{workersai.base_url}/accounts/{workersai.account_id}/ai/run/@cf/baai/bge-m3"
+            reply = httpx.post(url, json={"text": "a"}, headers={"Authorization": "Bearer t"})
+            assert reply.json()["errors"][0]["code"] == 3021
+            assert workersai.script == "done"
+
+        @pytest.mark.workersai(scenario="storm")
+        def test_no_such(workersai):
+            pass
+        """
+    )
+    ran = pytester.runpytest_subprocess()
+    ran.assert_outcomes(passed=1, errors=1)
+    ran.stdout.fnmatch_lines(["*@pytest.mark.workersai: no scenario 'storm'; there are *"])

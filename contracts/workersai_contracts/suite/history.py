@@ -139,7 +139,10 @@ def check_pending(checks: Checks, history: History) -> None:
 
 
 def check_done(checks: Checks, history: History, lifecycle: Lifecycle) -> dict[str, Any] | None:
-    """The finished reply and its items. Facts: `poll.done`, `poll.item`, `poll.usage`, `done.shape`, `done.status`, `done.order`."""
+    """The finished reply and its items.
+
+    Facts: `poll.done`, `poll.item`, `poll.usage`, `done.shape`, `done.status`, `done.order`.
+    """
     answer, told = history.end, finished(history.end)
     if not checks.that(
         "poll.done", told is not None, f"HTTP {answer.status} without responses: {answer.result}"

@@ -9,6 +9,9 @@
 | GET batches, GET and POST batches/{id} | looks at batches; go-on, hold, lose, fail |
 | GET, POST, DELETE rules, DELETE rules/{id} | the rules |
 | GET scenarios, POST and DELETE scenarios/{name} | begins and ends named lists of rules |
+| GET requests, DELETE requests | the journal: filters, `wait_for` so many of them with a `timeout`; forgets it |
+| GET verdict | what the journal says about the client |
+| GET usage | the day's neurons and tokens |
 | GET facts | the ledger |
 
 `account_id`, in the query or the body, picks the account.
@@ -25,11 +28,14 @@ from workersai_emulator.api.body import BadBody, read_body
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
 from workersai_emulator.batches import ACTIONS
 from workersai_emulator.clock import Clock, format_time, parse_duration, parse_time
+from workersai_emulator.journal import Filter
 from workersai_emulator.json_text import loads
 from workersai_emulator.refusals import Refused
 from workersai_emulator.scenarios import SCENARIOS, begin_scenario
 from workersai_emulator.scripts import STATES
 from workersai_emulator.settings import Settings
+from workersai_emulator.usage import DayTotal, date_of, together
+from workersai_emulator.verdict import Verdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,9 +45,13 @@ if TYPE_CHECKING:
     from workersai_emulator.rules import Rules
     from workersai_emulator.service import Service
     from workersai_emulator.store import Batch
+    from workersai_emulator.verdict import Finding
 
 PREFIX = "/__emulator__/"
 BODY_LIMIT = 1_000_000
+WAIT_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 60.0
+_FILTERS = ("operation", "model", "status", "code", "since")
 
 Said = dict[str, Any]
 
@@ -71,6 +81,9 @@ class Control:
             "rules/": {"DELETE": self._delete_rule},
             "scenarios": {"GET": self._scenarios},
             "scenarios/": {"POST": self._begin_scenario, "DELETE": self._end_scenario},
+            "requests": {"GET": self._requests, "DELETE": self._clear_requests},
+            "verdict": {"GET": self._verdict},
+            "usage": {"GET": self._usage},
             "facts": {"GET": self._facts},
         }
 
@@ -135,7 +148,7 @@ class Control:
         one = self._account(said)
         _only(said, ("state", "model"))
         shown = []
-        for account in self._service.accounts if one is None else [one]:
+        for account in self._meant(one):
             shown += [_shown(batch) for batch in await self._service.batches.list(account)]
         wanted = {key: said[key] for key in ("state", "model") if key in said}
         if wanted.get("state", "done") not in STATES:
@@ -201,6 +214,43 @@ class Control:
             raise _Fault(404, f"scenario {item!r} was not begun here")
         return Reply(204, b"")
 
+    async def _requests(self, said: Said, item: str) -> Reply:
+        account_id = None if (account := self._account(said)) is None else account.id
+        _only(said, (*_FILTERS, "wait_for", "timeout"))
+        journal, wanted = self._service.accounts.journal, Filter.parse(said)
+        if "wait_for" in said:
+            count = _count(said["wait_for"])
+            seconds = parse_duration(said.get("timeout", WAIT_SECONDS))
+            found = await journal.wait(account_id, wanted, count, min(seconds, LONGEST_WAIT_SECONDS))
+        elif "timeout" in said:
+            raise _Fault(400, "timeout goes with wait_for")
+        else:
+            found = journal.find(account_id, wanted)
+        return json_reply(200, {"requests": [exchange.as_json() for exchange in found]})
+
+    async def _clear_requests(self, said: Said, item: str) -> Reply:
+        account_id = None if (account := self._account(said)) is None else account.id
+        _only(said, ())
+        self._service.accounts.journal.clear(account_id)
+        return Reply(204, b"")
+
+    async def _verdict(self, said: Said, item: str) -> Reply:
+        one = self._account(said)
+        _only(said, ())
+        found: list[Finding] = []
+        for account in self._meant(one):
+            exchanges = self._service.accounts.journal.find(account.id)
+            found += judge(exchanges, await self._service.batches.list(account))
+        return json_reply(200, Verdict.of(found).as_json())
+
+    async def _usage(self, said: Said, item: str) -> Reply:
+        one = self._account(said)
+        _only(said, ())
+        models = together(account.usage.today for account in self._meant(one))
+        owner = one or self._service.accounts.defaults
+        total = DayTotal.of(date_of(owner.clock.now()), owner.settings.plan or "free", models)
+        return json_reply(200, total.as_json())
+
     async def _facts(self, said: Said, item: str) -> Reply:
         ledger = facts().values()
         rows = [{"id": f.id, "level": f.level, "text": f.text, "source": f.source} for f in ledger]
@@ -215,13 +265,16 @@ class Control:
             raise _Fault(400, f"account_id: {account_id!r} is not 32 hex digits")
         return self._service.accounts.get(account_id)
 
+    def _meant(self, one: Account | None) -> list[Account]:
+        return list(self._service.accounts) if one is None else [one]
+
     def _rule_set(self, said: Said) -> Rules:
         account = self._account(said)
         return self._service.accounts.defaults.rules if account is None else account.rules
 
     async def _find(self, said: Said, wanted: str) -> tuple[Account, Batch]:
         one = self._account(said)
-        for account in self._service.accounts if one is None else [one]:
+        for account in self._meant(one):
             batch = await self._service.batches.get(account, wanted)
             if batch is not None:
                 return account, batch
@@ -292,6 +345,14 @@ def _row_id(code: object) -> str:
     except LookupError as unknown:
         raise _Fault(400, f"code: {unknown.args[0]}") from None
     return str(code)
+
+
+def _count(said: object) -> int:
+    if isinstance(said, int) and not isinstance(said, bool) and said >= 0:
+        return said
+    if isinstance(said, str) and said.isdecimal():
+        return int(said)
+    raise _Fault(400, f"wait_for: {said!r} is not a number")
 
 
 def _only(said: Said, keys: tuple[str, ...]) -> None:

@@ -20,7 +20,8 @@ class Exchange:
 
     `time` is when it came by the machine's clock and `clock` by its account's, in seconds since 1970. `client` is
     guessed from the user agent. Of the body there is its size, how much of its limit that is (`limit_share`),
-    and a `digest` by which one that comes again is known. `retry_after` is the header of the reply, in seconds.
+    and a `digest` by which one that comes again is known. `retry_after` is the header of the reply, in seconds;
+    `spoiled` says that a rule kept the reply from arriving whole.
     """
 
     method: str
@@ -48,6 +49,7 @@ class Exchange:
     digest: str = ""
     retry_after: float | None = None
     slips: tuple[Slip, ...] = ()
+    spoiled: bool = False
 
     @property
     def duration_ms(self) -> float:
@@ -80,4 +82,5 @@ class Exchange:
             "limit_share": round(self.limit_share, 4),
             "digest": self.digest,
             "slips": list(self.slips),
+            "spoiled": self.spoiled,
         }

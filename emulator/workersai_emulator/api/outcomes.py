@@ -66,5 +66,7 @@ def _note(exchange: Exchange, outcome: Answered) -> None:
             exchange.state, exchange.request_id = outcome.status, outcome.request_id
         case Finished():
             exchange.state = "done"
+        case Result() if exchange.operation == "poll":
+            exchange.state = "done"
         case FailedStatus():
             exchange.state = "failed"

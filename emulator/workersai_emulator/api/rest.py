@@ -11,6 +11,7 @@ from workersai_contracts import model
 from workersai_emulator.accounts import Account, is_account_id
 from workersai_emulator.api.authorization import authorize
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.observing import arrived, observe
 from workersai_emulator.api.outcomes import bare, rendered
 from workersai_emulator.api.reply import Reply, tool_refusal
 from workersai_emulator.api.wishes import wishes
@@ -54,7 +55,7 @@ class Rest:
             exchange.code, exchange.why = refused.row.code, refused.description
             exchange.hint = _HINTS.get(refused.row.id, "")
             return _edge_refusal(refused)
-        exchange.account_id, exchange.model = account.id, model_name
+        arrived(exchange, account, model_name, request.headers.get("User-Agent"))
         account.exchanges += 1
         reached = exchange_id(self._seed, account.id, account.exchanges)
         try:
@@ -88,11 +89,12 @@ class Rest:
         except ValueError as fault:
             return tool_refusal(400, str(fault))
         settings = account.settings
-        body = await self._body(request, account, settings.payload_bytes if queue else settings.body_bytes)
+        limit = settings.payload_bytes if queue else settings.body_bytes
+        body = await self._body(request, account, limit)
         inputs = await self._inputs(account, body)
         call = Call(account, model_name, inputs, body, queue, wished.script, wished.scenario)
-        exchange.operation = call.operation
-        if not queue and isinstance(inputs, dict) and "queueRequest" in inputs:
+        await self._observe(exchange, call, limit)
+        if "queue-in-body" in exchange.slips:
             exchange.why = exchange.hint = _QUEUE_IN_BODY
         try:
             outcome = await self._service.run(call)
@@ -104,6 +106,7 @@ class Rest:
     def _refusal(self, reached: str, exchange: Exchange, refused: Refused) -> Reply:
         """A refusal in the envelope of whoever refuses; what Workers AI never saw has no `cf-ai-req-id`."""
         exchange.code, exchange.why = refused.row.code, refused.description
+        exchange.retry_after = refused.retry_after
         return _edge_refusal(refused) if refused.row.envelope == "edge" else _ai_refusal(refused, reached)
 
     async def _body(self, request: BaseRequest, account: Account, limit: int | None) -> bytes:
@@ -111,6 +114,12 @@ class Rest:
             return await read_body(request, limit)
         except BadBody as bad:
             raise _not_json(account, str(bad)) from None
+
+    async def _observe(self, exchange: Exchange, call: Call, limit: int | None) -> None:
+        if len(call.body) > LARGE_BODY:
+            await self._service.workbench.make(partial(observe, exchange, call, limit))
+        else:
+            observe(exchange, call, limit)
 
     async def _inputs(self, account: Account, body: bytes) -> Any:
         """What the body says. Fact: `body.not-json`."""

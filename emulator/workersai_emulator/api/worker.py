@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from workersai_contracts import model
 from workersai_emulator.accounts import Account, is_account_id
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.observing import arrived, observe
 from workersai_emulator.api.outcomes import bare, rendered
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
 from workersai_emulator.api.wishes import Wishes, wishes
@@ -71,7 +72,7 @@ class Worker:
         if not is_account_id(named):
             return tool_refusal(400, f"x-emulator-account: {named!r} is not 32 hex digits")
         account = self._service.accounts.get(named)
-        exchange.account_id, exchange.model = account.id, self._model
+        arrived(exchange, account, self._model, request.headers.get("User-Agent"))
         if path == "/batch":
             return await self._submit(request, account, exchange)
         return await self._poll(unquote(path[len("/batch/") :]), account, exchange)
@@ -126,6 +127,7 @@ class Worker:
         try:
             if limit is not None and len(body) >= limit:
                 raise Refused("request.too-large")
+            observe(exchange, call, limit)
             outcome = await self._service.run(call)
             return await rendered(outcome, exchange, partial(_answered, exchange, queue), refusal)
         except Refused as refused:

@@ -40,6 +40,7 @@ def test_nothing_said_means_the_documented_defaults() -> None:
         "scripts": {},
         "assumptions": {fact.id: fact.default for fact in assumptions().values()},
         "limits": {"payload_bytes": 10_000_000, "body_bytes": 25_000_000},
+        "plan": "free",
         "worker_binding": True,
     }
 
@@ -129,7 +130,7 @@ def test_assume_answers_open_facts_otherwise() -> None:
         (["script"], "settings: give a JSON object"),
         (
             {"scrpt": "done"},
-            "settings: there is no 'scrpt'; there are script, scripts, assumptions, limits, worker_binding",
+            "settings: there is no 'scrpt'; there are script, scripts, assumptions, limits, plan, worker_binding",
         ),
         ({"script": 5}, "script: 5 is not a text such as 'queued:1, running:1, done'"),
         ({"script": "wat"}, "script: 'wat' is no step; "),

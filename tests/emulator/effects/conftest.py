@@ -9,10 +9,9 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -20,6 +19,9 @@ from cloudflare import Cloudflare
 
 from workersai_client import Client
 from workersai_emulator import Emulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BGE_M3 = "@cf/baai/bge-m3"
 _numbers = count(0xEFF00000)

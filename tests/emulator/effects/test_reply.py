@@ -76,7 +76,7 @@ def test_success_false_with_200_is_the_error_that_its_code_says(
     reply = world.send({"text": "a"})
     assert (reply.status_code, reply.json(), reply.headers["content-type"]) == (200, body, "application/json")
 
-    with pytest.raises(kind, match="^m ") as caught:
+    with pytest.raises(kind, match=r"^m ") as caught:
         world.client.run(M3, {"text": "a"})
     assert type(caught.value) is kind
     assert (caught.value.status, caught.value.code) == (200, code)  # type: ignore[attr-defined]

@@ -171,15 +171,17 @@ def test_stuck_batch_stays_running_and_a_deadline_ends_the_wait(world: Any) -> N
     handle = submit(world)
     passed = iter(range(10_000))
 
-    with Client(
-        world.id,
-        "a",
-        world.emulator.base_url,
-        sleep=lambda seconds: None,
-        monotonic=lambda: float(next(passed)),
-    ) as client:
-        with pytest.raises(WaitTimeout, match="is still running") as caught:
-            client.wait(handle, timeout=60)
+    with (
+        Client(
+            world.id,
+            "a",
+            world.emulator.base_url,
+            sleep=lambda seconds: None,
+            monotonic=lambda: float(next(passed)),
+        ) as client,
+        pytest.raises(WaitTimeout, match="is still running") as caught,
+    ):
+        client.wait(handle, timeout=60)
 
     assert (caught.value.handle, caught.value.last_status) == (handle, "running")
     world.control("POST", f"batches/{handle.request_id}", action="go-on")

@@ -113,7 +113,6 @@ REPLY = st.fixed_dictionaries({}, optional=dict.fromkeys(("status", "headers", "
 def test_any_json_is_an_effect_that_can_be_said_again_or_a_value_error(said: Any) -> None:
     try:
         effect = read_effect(said)
-    except ValueError as refused:
-        assert "\n" not in str(refused)
-    else:
-        assert repr(read_effect(effect.as_json()).as_json()) == repr(effect.as_json())
+    except ValueError:
+        return
+    assert repr(read_effect(effect.as_json()).as_json()) == repr(effect.as_json())

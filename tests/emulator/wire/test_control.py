@@ -45,6 +45,7 @@ def test_settings_show_everything_with_its_default(world):
         "scripts": {},
         "assumptions": {row.id: row.default for row in assumptions().values()},
         "limits": {"payload_bytes": 10_000_000, "body_bytes": 25_000_000},
+        "plan": "free",
         "worker_binding": True,
     }
 

@@ -1,0 +1,145 @@
+"""Usage: the neurons and tokens of an account's day, by model, and what they would have cost.
+
+A day is a UTC day on the account's own clock. Facts: `limits.neurons`, `limits.prices`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from workersai_contracts import ModelCard
+
+ALLOCATION = 10_000
+USD_PER_NEURON = 0.011 / 1000
+_DAY_SECONDS = 86_400
+_MILLION = 1_000_000
+
+Plan = Literal["free", "paid"]
+PLANS: tuple[Plan, ...] = ("free", "paid")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What one model was used for: runs and batches, their tokens, and their neurons.
+
+    `unpriced` says that nothing is published of the model's rate, and that its neurons count 0.
+    """
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    neurons: float = 0.0
+    unpriced: bool = False
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        return ModelUsage(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.neurons + other.neurons,
+            self.unpriced or other.unpriced,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control plane shows it."""
+        shown: dict[str, Any] = {
+            "requests": self.requests,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "neurons": round(self.neurons, 6),
+        }
+        return {**shown, "unpriced": True} if self.unpriced else shown
+
+
+@dataclass(frozen=True, slots=True)
+class DayTotal:
+    """A day of use. `cost_usd` is what a live account would pay on the paid plan beyond the free allocation.
+
+    `day` is its date, `allocation` the neurons that are free in it.
+    """
+
+    day: str
+    plan: Plan = "free"
+    allocation: int = ALLOCATION
+    neurons: float = 0.0
+    cost_usd: float = 0.0
+    models: Mapping[str, ModelUsage] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, day: str, plan: Plan, models: Mapping[str, ModelUsage]) -> DayTotal:
+        """The total of what models were used for. Facts: `limits.neurons`, `limits.prices`."""
+        neurons = sum(used.neurons for used in models.values())
+        cost = max(0.0, neurons - ALLOCATION) * USD_PER_NEURON if plan == "paid" else 0.0
+        return cls(day, plan, ALLOCATION, round(neurons, 6), round(cost, 6), models)
+
+    @classmethod
+    def read(cls, shown: Mapping[str, Any]) -> DayTotal:
+        """Read what the control plane shows."""
+        models = {name: ModelUsage(**used) for name, used in shown["models"].items()}
+        return cls(**{**shown, "models": models})
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control plane shows it."""
+        return {
+            "day": self.day,
+            "plan": self.plan,
+            "allocation": self.allocation,
+            "neurons": self.neurons,
+            "cost_usd": self.cost_usd,
+            "models": {name: used.as_json() for name, used in self.models.items()},
+        }
+
+
+class DayUsage:
+    """The count of one account, begun anew at each midnight UTC that its clock passes."""
+
+    __slots__ = ("_day", "_models", "_now")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._day = 0
+        self._models: dict[str, ModelUsage] = {}
+
+    def add(self, card: ModelCard, prompt_tokens: int, completion_tokens: int) -> None:
+        """Count one run that succeeded, or a batch whose result was read for the first time.
+
+        Facts: `limits.neurons`, `settled.neurons`.
+        """
+        neurons, unpriced = _neurons(card, prompt_tokens, completion_tokens)
+        used = ModelUsage(1, prompt_tokens, completion_tokens, neurons, unpriced)
+        today = self.today
+        today[card.name] = today.get(card.name, ModelUsage()) + used
+
+    @property
+    def today(self) -> dict[str, ModelUsage]:
+        """What was used today, by model."""
+        day = int(self._now() // _DAY_SECONDS)
+        if day != self._day:
+            self._day, self._models = day, {}
+        return self._models
+
+
+def date_of(now: float) -> str:
+    """The UTC date at a moment, such as 2026-11-29."""
+    return datetime.fromtimestamp(now, UTC).date().isoformat()
+
+
+def together(days: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
+    """The use of several accounts as one."""
+    total: dict[str, ModelUsage] = {}
+    for models in days:
+        for name, used in models.items():
+            total[name] = total.get(name, ModelUsage()) + used
+    return total
+
+
+def _neurons(card: ModelCard, prompt_tokens: int, completion_tokens: int) -> tuple[float, bool]:
+    read, written = card.neurons_per_million_input, card.neurons_per_million_output
+    if read is None and written is None:
+        return 0.0, True
+    return (prompt_tokens * (read or 0.0) + completion_tokens * (written or 0.0)) / _MILLION, False
