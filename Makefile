@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check format serve bench test-long test-oracle clean help
+.PHONY: demo test check format serve bench test-long test-many test-oracle clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ —/'
@@ -26,6 +26,9 @@ test: $(READY)   ## run the tests
 
 test-long: $(READY) ## the same with random and many more generated inputs
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto
+
+test-many: $(READY) ## a thousand tests with the pytest fixture: no growth, no interference
+	@MANY_TESTS=1000 $(BIN)/python -m pytest -q tests/e2e/test_many_tests.py
 
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
 	@npm ci --silent --prefix tests/oracle

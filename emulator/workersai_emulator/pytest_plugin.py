@@ -66,8 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and refuse options that cannot be before anything runs."""
     config.addinivalue_line(
         "markers",
-        "workersai(script=…, assumptions=…, limits=…, worker_binding=…, scenario=…, verdict='clean', max_neurons=…): settings "
-        "of this test's account, spelled as in the emulator's control plane, and what must hold when it passed",
+        "workersai(script=…, assumptions=…, limits=…, worker_binding=…, scenario=…, verdict='clean', "
+        "max_neurons=…): settings of this test's account, spelled as in the emulator's control plane, and what "
+        "must hold when it passed",
     )
     target = config.getoption("--workersai-target")
     if target is None:
@@ -171,10 +172,14 @@ def workersai_server(workersai_target: Target) -> WorkersAI:
 
 
 @pytest.fixture
-def workersai(request: pytest.FixtureRequest, workersai_target: Target) -> WorkersAI:
-    """A fresh account for this test, with the settings of its marker; the same test meets the same bytes again."""
+def workersai(request: pytest.FixtureRequest, workersai_target: Target) -> Iterator[WorkersAI]:
+    """A fresh account for this test, with the settings of its marker; the same test meets the same bytes again.
+
+    After the test the server forgets it.
+    """
     account = workersai_target.account(fresh_account(workersai_target.seed, request.node.nodeid))
-    if not isinstance(account.plane, Uncontrolled):
+    controlled = not isinstance(account.plane, Uncontrolled)
+    if controlled:
         account.reset()
     elif _expectations(request.node):
         account.verdict()  # which skips the test before it costs anything
@@ -187,7 +192,9 @@ def workersai(request: pytest.FixtureRequest, workersai_target: Target) -> Worke
             account.scenario(scenario)
     except (ValueError, LookupError) as refused:
         _refuse(str(refused))
-    return account
+    yield account
+    if controlled:
+        account.reset()
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from workersai_client import Handle
 from workersai_emulator import Emulator
+from workersai_emulator.ids import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,6 +218,13 @@ def test_it(workersai, number):
 """
 
 
+def handles_drawn(pytester: pytest.Pytester, seed: int) -> list[Handle]:
+    """The handles that the tests were given, each by a server of that seed."""
+    handles = [Handle.from_json(path.read_text(encoding="utf-8")) for path in pytester.path.glob("drawn-*")]
+    assert all(handle.request_id == request_id(seed, handle.account_id, 1) for handle in handles)
+    return handles
+
+
 @pytest.mark.parametrize("suffix", ["", "/client/v4/"], ids=["root", "base url"])
 def test_against_a_url_each_test_has_a_fresh_account_there_again_and_again(
     pytester: pytest.Pytester, suffix: str
@@ -225,7 +234,8 @@ def test_against_a_url_each_test_has_a_fresh_account_there_again_and_again(
         for _ in range(2):
             result = pytester.runpytest(f"--workersai-target={emulator.url}{suffix}")
             result.assert_outcomes(passed=8)
-        assert len({batch.account_id for batch in emulator.batches.list()}) == 8
+            assert len({handle.account_id for handle in handles_drawn(pytester, seed=3)}) == 8
+            assert emulator.batches.list() == [], "after a test the server forgets its account"
 
 
 def test_parallel_workers_have_servers_of_their_own_and_the_same_bytes(pytester: pytest.Pytester) -> None:
@@ -240,9 +250,9 @@ def test_parallel_workers_have_servers_of_their_own_and_the_same_bytes(pytester:
 
 def test_parallel_workers_can_share_a_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SHARED)
-    with Emulator() as emulator:
+    with Emulator(seed=3) as emulator:
         pytester.runpytest("-n", "2", f"--workersai-target={emulator.url}").assert_outcomes(passed=8)
-        assert len(emulator.batches.list()) == 8
+    assert len({handle.account_id for handle in handles_drawn(pytester, seed=3)}) == 8
 
 
 CONTROLLED = """
