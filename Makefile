@@ -31,7 +31,7 @@ test-many: $(READY) ## a thousand tests with the pytest fixture: no growth, no i
 	@MANY_TESTS=1000 $(BIN)/python -m pytest -q tests/e2e/test_many_tests.py
 
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
-	@npm ci --silent --prefix tests/oracle
+	@npm ci --no-audit --no-fund --loglevel=error --prefix tests/oracle
 	@$(BIN)/python -m pytest -q tests/oracle -m oracle
 
 bench: $(READY)  ## polls and submits as ratios to a bare server; the pollers' latency beside a 10 MB batch
