@@ -1,6 +1,6 @@
 """The reply of a finished batch, computed in slices when it is asked for.
 
-A slice is what some thirty-two texts make; each is computed in the worker thread while the one before it is
+A slice is what some sixteen texts make; each is computed in the worker thread while the one before it is
 written, so that no poll of anybody else waits for more than a slice.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workersai_emulator.settings import Settings
     from workersai_emulator.workbench import Workbench
 
-SLICE_TEXTS = 32
+SLICE_TEXTS = 16
 
 
 @dataclass(frozen=True, slots=True)

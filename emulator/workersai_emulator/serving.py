@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: The exit code where the verdict has found something.
 FOUND = 1
-_TURN_SECONDS = 0.0002
+_TURN_SECONDS = 0.0001
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Result = TypeVar("Result")
