@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 Outcome = Literal["held", "broken", "otherwise", "untested"]
+#: Under which names a test's report carries its findings, and what it sent and got.
+FINDINGS, EVIDENCE = "workersai_findings", "workersai_evidence"
 SURE: frozenset[Level] = frozenset({"documented", "observed"})
 
 

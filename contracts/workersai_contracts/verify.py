@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import click
 
 from workersai_contracts.catalogue import facts
-from workersai_contracts.findings import Finding, Verdict, verdicts
+from workersai_contracts.findings import EVIDENCE, FINDINGS, Finding, Verdict, verdicts
 from workersai_contracts.report import as_evidence, as_markdown, as_settings, as_text
 from workersai_contracts.target import NoTarget, Target, reached
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pytest
 
 SUITE = Path(__file__).with_name("suite")
-FINDINGS, EVIDENCE = "workersai_findings", "workersai_evidence"
 BUDGET = 500.0
 
 _FILE = click.Path(path_type=Path, dir_okay=False)

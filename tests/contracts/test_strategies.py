@@ -88,11 +88,13 @@ def test_departures_are_found_at_every_depth(name: str, ways: list[Any]) -> None
 
 
 def _seen(messages: SearchStrategy[Any], wanted: Callable[[Any], Any]) -> bool:
-    """Whether some of the messages are what is wanted."""
+    """Whether some of the messages are what is wanted: looked for long, since what Hypothesis draws depends on
+    which modules are loaded, and ended by the first.
+    """
     seen: list[bool] = []
 
     @settings(
-        max_examples=500, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
+        max_examples=5000, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
     )
     @given(messages)
     def look(message: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from workersai_contracts.catalogue import facts
-from workersai_contracts.findings import SURE, Finding
+from workersai_contracts.findings import EVIDENCE, FINDINGS, SURE, Finding
 from workersai_contracts.suite.checks import Checks
 from workersai_contracts.suite.wire import Wire
 from workersai_contracts.target import Target
@@ -15,8 +15,6 @@ from workersai_contracts.target import Target
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-FINDINGS = "workersai_findings"
-EVIDENCE = "workersai_evidence"
 FOUND = pytest.StashKey[list[Finding]]()
 
 

@@ -96,8 +96,18 @@ def done(passing: Passing) -> bool:
     return success(passing) and polled(passing) and "responses" in result(passing)
 
 
+def vectors_key(passing: Passing) -> str | None:
+    """Under which key of the result the vectors are: `data`, or `response` for contexts alone."""
+    found = result(passing)
+    return next((key for key in ("data", "response") if _are_rows(found.get(key))), None)
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], list)
+
+
 def embedded(passing: Passing) -> bool:
-    return sync(passing) and "data" in result(passing)
+    return sync(passing) and vectors_key(passing) is not None
 
 
 def model(name: str) -> Callable[[Passing], bool]:
@@ -201,8 +211,8 @@ def data(edit: Callable[[list[list[float]]], list[list[float]]]) -> Lie:
     """Change the vectors of a synchronous run."""
 
     def lie(passing: Passing) -> None:
-        body = passing.json
-        body["result"]["data"] = edit(body["result"]["data"])
+        body, key = passing.json, vectors_key(passing)
+        body["result"][key] = edit(body["result"][key])
         passing.json = body
 
     return lie

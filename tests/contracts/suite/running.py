@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from workersai_contracts import errors
-from workersai_contracts.exchanges import EXCHANGES, LIFECYCLES
+from workersai_contracts.exchanges import EXCHANGES, LIFECYCLES, Exchange
 from workersai_contracts.findings import Finding, Verdict, verdicts
 from workersai_contracts.suite import test_exchanges, test_lifecycles, test_open_facts, test_worker
 from workersai_contracts.suite.checks import Checks
@@ -68,6 +68,14 @@ def _call_with_each(
         arguments = {**given, "checks": checks, **dict(zip(varied, values, strict=True))}
         with suppress(pytest.skip.Exception):
             function(**{each: arguments[each] for each in wanted})
+
+
+def broken_in(exchange: Exchange, wire: Wire) -> set[str]:
+    """The facts that one exchange alone finds broken."""
+    found: list[Finding] = []
+    with suppress(pytest.skip.Exception):
+        test_exchanges.test_exchange(exchange, wire, Checks(exchange.name, found.append))
+    return {finding.fact for finding in found if not finding.held}
 
 
 def target(url: str) -> Target:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from differences import DIFFERENCES, Difference
 from lying_proxy import LyingProxy
-from running import run, target
+from running import broken_in, run, target
 
 from workersai_contracts import assumptions, errors
-from workersai_contracts.exchanges import Exchange
+from workersai_contracts.exchanges import EXCHANGES, Exchange
 from workersai_contracts.suite import history
+from workersai_contracts.suite.wire import Wire
 from workersai_emulator import Emulator
 
 if TYPE_CHECKING:
@@ -78,3 +80,16 @@ def test_every_fact_that_the_suite_holds_has_a_difference_that_breaks_it(proxy: 
     planted = {fact for difference in DIFFERENCES for fact in difference.facts}
     assert len(DIFFERENCES) >= 40
     assert held - planted - set(errors()) - set(assumptions()) == set()
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange.name)
+def test_switching_off_what_an_exchange_cites_makes_that_exchange_fail(
+    exchange: Exchange, proxy: LyingProxy
+) -> None:
+    missing = set(exchange.facts)
+    with closing(Wire(target(proxy.url))) as wire:
+        for difference in DIFFERENCES:
+            if missing and "exchanges" in difference.parts:
+                proxy.lie = difference.lie()
+                missing -= broken_in(exchange, wire)
+    assert missing == set()
