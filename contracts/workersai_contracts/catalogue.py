@@ -1,7 +1,8 @@
 """The knowledge of the wire, read from the data files beside this module.
 
-Everything here is immutable and read once. The files are written for people: a model card may say
-`{"$ref": "#/$defs/…"}` for a part it repeats, and what is handed out has the references resolved.
+Everything here is immutable and read once, when it is first asked for. The files are written for people: a
+model card may say `{"$ref": "#/$defs/…"}` for a part it repeats and `{"$ref": "forms/…#/…"}` for one that
+other cards have too, and what is handed out has the references resolved.
 """
 
 from __future__ import annotations
@@ -9,18 +10,36 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from importlib.resources.abc import Traversable
 
 Level = Literal["documented", "observed", "inferred", "assumed"]
 Envelope = Literal["edge", "ai"]
-Answers = Literal["embedding", "reranking", "translation", "response", "choices", "output"]
+Answers = Literal[
+    "embedding",
+    "reranking",
+    "translation",
+    "response",
+    "choices",
+    "output",
+    "summary",
+    "labels",
+    "boxes",
+    "description",
+    "image",
+    "transcript",
+    "speech",
+    "turn",
+]
 Validated = Literal["submit", "run"]
+RawInput = Literal["image", "audio"]
+
+#: By its path and not by importlib.resources, which takes as long to import as all the rest of this module.
+_DATA: Final = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +97,13 @@ class ErrorRow:
 class ModelCard:
     """What is known of one model: its task, its limits, its price, and what it takes and gives.
 
-    `queue` is None where it is open. Token limits are the model's own tokens, prices are USD per million
-    tokens; None means unpublished. `texts_per_call` bounds one list of texts. `validated` says when a batch's
-    items meet the input schema. The schemas are plain JSON in the order of the published ones, which the
-    service's messages depend on. Facts: `model.queue`, `submit.validation`, `input.semantics`.
+    `id` is None where no public card says it, `queue` where it is open. `output_type` is the content type of
+    the synchronous output; `raw_input` says that a body may be an image's or a recording's bytes instead of
+    JSON. Token limits are the model's own tokens, prices are USD per million tokens; None means unpublished, or
+    priced by another unit. `texts_per_call` bounds one list of texts. `validated` says when a batch's items
+    meet the input schema. `deprecated_on` is a day, `2026-05-30`, which may be to come. The schemas are plain
+    JSON in the order of the published ones, which the service's messages depend on; cards of one form share
+    them. Facts: `model.queue`, `submit.validation`, `input.semantics`, `models.outputs`, `models.raw-input`.
     """
 
     name: str
@@ -91,18 +113,39 @@ class ModelCard:
     description: str
     queue: bool | None
     answers: Answers
-    dimensions: int | None
-    max_input_tokens: int | None
-    context_tokens: int | None
-    texts_per_call: int | None
-    validated: Validated
-    neurons_per_million_input: float | None
-    neurons_per_million_output: float | None
-    price_per_million_input: float | None
-    price_per_million_output: float | None
-    requests_per_minute: int | None
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
+    output_type: str = "application/json"
+    raw_input: RawInput | None = None
+    dimensions: int | None = None
+    max_input_tokens: int | None = None
+    context_tokens: int | None = None
+    texts_per_call: int | None = None
+    validated: Validated = "submit"
+    neurons_per_million_input: float | None = None
+    neurons_per_million_output: float | None = None
+    price_per_million_input: float | None = None
+    price_per_million_output: float | None = None
+    requests_per_minute: int | None = None
+    function_calling: bool = False
+    lora: bool = False
+    beta: bool = False
+    paid_only: bool = False
+    deprecated_on: str | None = None
+
+    @property
+    def writes_text(self) -> bool:
+        """Whether it is a text model, whose output is as long as it is told to be."""
+        return self.answers in {"response", "choices", "output"}
+
+    @property
+    def takes_requests(self) -> bool:
+        """Whether the input schema has a form for batches.
+
+        Some models queue without one; then each item of a batch is an input. Facts: `batch.schema`, `models.queueing`.
+        """
+        arms = self.input_schema.get("oneOf") or self.input_schema.get("anyOf") or ()
+        return any("requests" in arm.get("properties", ()) for arm in arms)
 
 
 @cache
@@ -155,20 +198,24 @@ def facts() -> Mapping[str, Fact]:
 
 @cache
 def models() -> Mapping[str, ModelCard]:
-    """Every model card by the model's full name, in the order of the names."""
-    cards = [_model_card(json.loads(path.read_bytes())) for path in _json_files(_data() / "models")]
-    return MappingProxyType({card.name: card for card in sorted(cards, key=lambda card: card.name)})
+    """Every model card by the model's full name, in the order of the names; the first call reads them all."""
+    cards = sorted((_card(file) for file in _card_files()), key=lambda card: card.name)
+    return MappingProxyType({card.name: card for card in cards})
 
 
 def model(name: str) -> ModelCard | None:
-    """Find a model by its full name, such as `@cf/baai/bge-m3`."""
-    return models().get(name)
+    """Find a model by its full name, such as `@cf/baai/bge-m3`; only its own card is read."""
+    file = name.rpartition("/")[2]
+    if file not in _card_files():
+        return None
+    card = _card(file)
+    return card if card.name == name else None
 
 
 @cache
 def schema_names() -> tuple[str, ...]:
     """Short names of all message schemas, such as `batch/submit.request`."""
-    folder = _data() / "schemas"
+    folder = _DATA / "schemas"
     return tuple(
         sorted(f"{part.name}/{path.name[:-5]}" for part in folder.iterdir() for path in _json_files(part))
     )
@@ -181,19 +228,15 @@ def load_schema(name: str) -> dict[str, Any]:
     """
     if name not in schema_names():
         raise LookupError(f"no schema {name!r}: there are {', '.join(schema_names())}")
-    schema: dict[str, Any] = json.loads((_data() / "schemas" / f"{name}.json").read_bytes())
+    schema: dict[str, Any] = json.loads((_DATA / "schemas" / f"{name}.json").read_bytes())
     return schema
 
 
-def _data() -> Traversable:
-    return files("workersai_contracts") / "data"
-
-
 def _read(name: str) -> Any:
-    return json.loads((_data() / name).read_bytes())
+    return json.loads((_DATA / name).read_bytes())
 
 
-def _json_files(folder: Traversable) -> Iterator[Traversable]:
+def _json_files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.name.endswith(".json"))
 
 
@@ -203,19 +246,67 @@ def _error_row(row: dict[str, Any]) -> ErrorRow:
     return ErrorRow(**row, also=also, example=MappingProxyType(example))
 
 
-def _model_card(card: dict[str, Any]) -> ModelCard:
-    shared = card.pop("$defs", {})
+@cache
+def _card_files() -> frozenset[str]:
+    """List the cards' files, which are called after the last part of a model's name."""
+    return frozenset(path.name.removesuffix(".json") for path in _json_files(_DATA / "models"))
+
+
+@cache
+def _card(file: str) -> ModelCard:
+    card = _read(f"models/{file}.json")
+    parts = _Parts(card.pop("$defs", {}))
     for side in ("input_schema", "output_schema"):
-        card[side] = _resolve(card[side], shared)
+        card[side] = _resolve(card[side], parts)
     return ModelCard(**card)
 
 
-def _resolve(node: Any, shared: dict[str, Any]) -> Any:
-    """Put the card's shared parts in place of the references to them, keeping the order of keys."""
+@cache
+def _form(name: str) -> dict[str, Any]:
+    form: dict[str, Any] = _read(f"forms/{name}.json")
+    return form
+
+
+@cache
+def _form_part(reference: str) -> Any:
+    """Resolve what several cards have in common, so that they share one object."""
+    return _resolve({"$ref": reference, "$defs": {}}, _Parts({}))
+
+
+#: What a reference to a part that is null comes to: the property that has it is left out.
+_LEFT_OUT: Final = object()
+
+
+class _Parts(dict[str, Any]):
+    """The parts that a file repeats, by name; each is resolved when it is first used, and is then one object."""
+
+    def __init__(self, written: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._written = written
+
+    def __missing__(self, name: str) -> Any:
+        written = self._written[name]
+        part = self[name] = _LEFT_OUT if written is None else _resolve(written, self)
+        return part
+
+
+def _resolve(node: Any, parts: _Parts) -> Any:
+    """Put the shared parts in place of the references to them, keeping the order of keys.
+
+    `#/$defs/top_p` is a part of the same file, `forms/text-generation#/input` one of a form. `$defs` beside
+    the latter replace the form's own.
+    """
     if isinstance(node, list):
-        return [_resolve(part, shared) for part in node]
+        return [_resolve(part, parts) for part in node]
     if not isinstance(node, dict):
         return node
-    if isinstance(reference := node.get("$ref"), str):
-        return _resolve(shared[reference.removeprefix("#/$defs/")], shared)
-    return {key: _resolve(part, shared) for key, part in node.items()}
+    if not isinstance(reference := node.get("$ref"), str):
+        resolved = ((key, _resolve(part, parts)) for key, part in node.items())
+        return {key: part for key, part in resolved if part is not _LEFT_OUT}
+    file, _, name = reference.partition("#/")
+    if not file:
+        return parts[name.removeprefix("$defs/")]
+    if "$defs" not in node:
+        return _form_part(reference)
+    form = _form(file.removeprefix("forms/"))
+    return _resolve(form[name], _Parts({**form.get("$defs", {}), **node["$defs"]}))

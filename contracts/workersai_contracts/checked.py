@@ -8,13 +8,17 @@ It is the one module of the contracts that needs httpx.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
 
-from workersai_contracts.routes import STREAM_TYPE, Exchange, exchange_of
+from workersai_contracts.event_stream import STREAM_TYPE
+from workersai_contracts.routes import Exchange, exchange_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
     from workersai_contracts.mismatch import ContractMismatch
 
 
@@ -49,13 +53,15 @@ class _Checks:
 class CheckedTransport(httpx.BaseTransport):
     """Carries requests by another transport, and checks them and their replies by their route.
 
-    Checked are submit, poll and run over REST, and the `/batch` Worker's routes; anything else passes. A breach
-    raises ContractMismatch, an AssertionError that no handler of HTTP errors catches, out of the call that sent
-    the request; a request in breach is not sent. With `collect` nothing is raised. Either way `mismatches`
-    has every breach so far: look at it where the code under test swallows exceptions.
+    Checked are the routes of REST and of an AI Gateway below `/ai/`, OpenAI's among them, and the `/batch`
+    Worker's; anything else passes. A breach raises ContractMismatch, an AssertionError that no handler of HTTP
+    errors catches, out of the call that sent the request; a request in breach is not sent. With `collect`
+    nothing is raised. Either way `mismatches` has every breach so far: look at it where the code under test
+    swallows exceptions.
 
     Replies are read whole before they are handed on, so that a deadline of the client's own is not looked at
-    between their pieces. A stream of events (`text/event-stream`) is handed on as it comes, unchecked.
+    between their pieces. A stream of events (`text/event-stream`) is handed on as it comes, and checked when it
+    has been read to its end: that is where a breach is raised.
     """
 
     def __init__(self, inner: httpx.BaseTransport | None = None, *, collect: bool = False) -> None:
@@ -72,7 +78,11 @@ class CheckedTransport(httpx.BaseTransport):
         request.read()
         exchange = self._checks.request(request)
         response = self._inner.handle_request(request)
-        if exchange is None or _is_stream(response) or not isinstance(response.stream, httpx.SyncByteStream):
+        if exchange is None or not isinstance(response.stream, httpx.SyncByteStream):
+            return response
+        if _is_stream(response):
+            ended = partial(self._checks.reply, exchange, request, response)
+            response.stream = _Watched(response.stream, ended)
             return response
         try:
             raw = b"".join(response.stream)
@@ -103,7 +113,11 @@ class AsyncCheckedTransport(httpx.AsyncBaseTransport):
         await request.aread()
         exchange = self._checks.request(request)
         response = await self._inner.handle_async_request(request)
-        if exchange is None or _is_stream(response) or not isinstance(response.stream, httpx.AsyncByteStream):
+        if exchange is None or not isinstance(response.stream, httpx.AsyncByteStream):
+            return response
+        if _is_stream(response):
+            ended = partial(self._checks.reply, exchange, request, response)
+            response.stream = _AsyncWatched(response.stream, ended)
             return response
         try:
             raw = b"".join([part async for part in response.stream])
@@ -114,6 +128,42 @@ class AsyncCheckedTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the transport within."""
+        await self._inner.aclose()
+
+
+class _Watched(httpx.SyncByteStream):
+    """A stream that is handed on piece by piece; `ended` gets all of it when it was read to its end."""
+
+    def __init__(self, inner: httpx.SyncByteStream, ended: Callable[[bytes], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts = []
+        for part in self._inner:
+            parts.append(part)
+            yield part
+        self._ended(b"".join(parts))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class _AsyncWatched(httpx.AsyncByteStream):
+    """The same in an event loop."""
+
+    def __init__(self, inner: httpx.AsyncByteStream, ended: Callable[[bytes], None]) -> None:
+        self._inner = inner
+        self._ended = ended
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        parts = []
+        async for part in self._inner:
+            parts.append(part)
+            yield part
+        self._ended(b"".join(parts))
+
+    async def aclose(self) -> None:
         await self._inner.aclose()
 
 

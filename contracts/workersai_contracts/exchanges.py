@@ -1,4 +1,4 @@
-"""Named exchanges: a request, what its reply must be, and the facts that say so.
+"""Named exchanges and lifecycles: what the suite sends to a target, and what must come back.
 
 They are data, for the suite to run against any target. The texts are short and the models cheap, so that a run
 against the live service costs next to nothing.
@@ -6,111 +6,26 @@ against the live service costs next to nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from workersai_contracts.catalogue import error
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-M3 = "@cf/baai/bge-m3"
-SMALL = "@cf/baai/bge-small-en-v1.5"
-GEMMA = "@cf/google/embeddinggemma-300m"
-RERANKER = "@cf/baai/bge-reranker-base"
-M2M100 = "@cf/meta/m2m100-1.2b"
-LLAMA = "@cf/meta/llama-3.3-70b-instruct-fp8-fast"
-GPT_OSS = "@cf/openai/gpt-oss-120b"
-
-OF_EVERY_REPLY = ("head.content-type", "head.req-id")
-RUN = "/client/v4/accounts/{account_id}/ai/run/"
-QUEUE = "queueRequest=true"
-
-STORIES = (
-    "This is a story about an orange cloud",
-    "This is a story about a llama",
-    "This is a story about a hugging emoji",
+from workersai_contracts.exchange import (
+    CONTEXTS,
+    LLAMA,
+    M2M100,
+    QUERY,
+    QUEUE,
+    RERANKER,
+    RUN,
+    SMALL,
+    STORIES,
+    Exchange,
+    Lifecycle,
+    Ranking,
+    Refusal,
+    Text,
+    Vectors,
 )
-QUERY = "This is a story about Cloudflare"
-CONTEXTS = tuple({"text": story} for story in STORIES)
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """The reply has a vector for each of these texts, under this key of the result."""
-
-    texts: Sequence[str]
-    key: str = "data"
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The reply scores so many contexts, the best first."""
-
-    contexts: int
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """The reply is a text under this key of the result."""
-
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The reply is this row of the error catalogue, its description filled with these."""
-
-    row: str
-    params: Mapping[str, object] = field(default_factory=dict)
-
-
-Reply = Vectors | Ranking | Text | Refusal
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request and what its reply must be, which stands for the facts that it is `about`.
-
-    `path` may name `{account_id}`; a `body` of bytes is sent raw.
-    """
-
-    name: str
-    about: tuple[str, ...]
-    body: Any
-    reply: Reply
-    model: str = M3
-    path: str = ""
-    method: str = "POST"
-    query: str = ""
-    credentials: Literal["good", "unknown", "malformed", "missing"] = "good"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """All that the exchange cites: what it is about, and what every reply of its kind shows."""
-        return (*self.about, *OF_EVERY_REPLY, *_of_kind(self.reply))
-
-
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
-    """One batch from its submit to its last poll: its items, and what each one's result must be."""
-
-    name: str
-    requests: Sequence[Mapping[str, Any]]
-    results: Sequence[Reply]
-    model: str = M3
-
-
-def _of_kind(reply: Reply) -> tuple[str, ...]:
-    match reply:
-        case Vectors():
-            return ("env.success", "sync.run", "models.dimensions", "models.items", "models.precision")
-        case Ranking():
-            return ("env.success", "sync.run", "models.reranking")
-        case Text():
-            return ("env.success", "sync.run")
-        case Refusal():
-            return (reply.row, "env.edge" if error(reply.row).envelope == "edge" else "env.ai")
+from workersai_contracts.surfaces import SURFACES
 
 
 def _bad_input(name: str, complaint: str, body: Any, model: str = SMALL) -> Exchange:
@@ -248,6 +163,7 @@ EXCHANGES: tuple[Exchange, ...] = (
         Refusal("auth.missing"),
         credentials="missing",
     ),
+    *SURFACES,
 )
 
 LIFECYCLES: tuple[Lifecycle, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,17 @@ def validate(instance: Any, schema_name: str) -> None:
     """
     if found := mismatches(instance, schema_name):
         raise ContractMismatch(schema_name, found)
+
+
+def differs(expected: str, message: str, path: str = "$") -> Mismatch:
+    """A difference that no schema can say."""
+    return Mismatch(path, "", expected, None, f"{path}: {message}")
+
+
+def moved(found: Mismatch, place: str, root: str = "$") -> Mismatch:
+    """A difference found in a part of a message, told by where that part, its `root` alone, is in the whole."""
+    path = place + found.path.removeprefix(root)
+    return replace(found, path=path, message=path + found.message.removeprefix(found.path))
 
 
 @cache

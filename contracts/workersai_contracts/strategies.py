@@ -148,6 +148,13 @@ def _integers(schema: dict[str, Any]) -> SearchStrategy[int]:
     return st.integers(low, schema.get("maximum", low + 10_000))
 
 
+def _numbers(schema: dict[str, Any]) -> SearchStrategy[float]:
+    if not schema.keys() & {"minimum", "maximum"}:
+        return _NUMBERS
+    low, high = schema.get("minimum", -6e4), schema.get("maximum", 6e4)
+    return st.floats(low, high, width=16, allow_nan=False)
+
+
 def _strings(schema: dict[str, Any]) -> SearchStrategy[str]:
     least, most = schema.get("minLength", 0), schema.get("maxLength", LONGEST_TEXT)
     alphabet = st.characters(codec="utf-8")
@@ -197,7 +204,7 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], SearchStrategy[Any]]] = {
     "array": _arrays,
     "string": _strings,
     "integer": _integers,
-    "number": lambda _: _NUMBERS,
+    "number": _numbers,
     "boolean": lambda _: st.booleans(),
     "null": lambda _: st.none(),
 }

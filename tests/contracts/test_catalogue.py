@@ -9,12 +9,11 @@ import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 import workersai_contracts
-from workersai_contracts import assumptions, error, errors, facts, load_schema, model, models, schema_names
+from workersai_contracts import assumptions, error, errors, facts, load_schema, schema_names
 
 REPO = Path(__file__).parents[2]
 CITED = re.compile(r"Facts?:[\s#]+((?:`[^`]+`(?:,[\s#]+)?)+)")
@@ -138,56 +137,7 @@ def test_every_fact_cited_in_the_source_is_in_the_ledger() -> None:
     assert sorted((path, fact) for path, fact in cited if fact not in facts()) == []
 
 
-@pytest.mark.parametrize("name", models())
-def test_a_card_says_what_its_task_needs(name: str) -> None:
-    card = model(name)
-    assert card is not None
-    assert name.startswith("@cf/")
-    assert card.requests_per_minute
-    assert (card.dimensions is not None) == (card.answers == "embedding")
-    assert (card.validated == "run") == (card.answers in {"response", "choices"})
-    assert card.queue is (None if not _takes_requests(card.input_schema) else True)
-    assert (card.price_per_million_input is None) == (card.neurons_per_million_input is None)
-
-
-@pytest.mark.parametrize("name", models())
-def test_a_card_has_no_reference_left(name: str) -> None:
-    card = models()[name]
-    assert "$ref" not in str(card.input_schema) + str(card.output_schema)
-
-
-@pytest.mark.parametrize(
-    ("name", "dimensions", "tokens", "texts", "neurons", "rate"),
-    [
-        ("@cf/baai/bge-small-en-v1.5", 384, 512, 100, 1841, 3000),
-        ("@cf/baai/bge-base-en-v1.5", 768, 512, 100, 6058, 3000),
-        ("@cf/baai/bge-large-en-v1.5", 1024, 512, 100, 18582, 1500),
-        ("@cf/baai/bge-m3", 1024, 8192, 100, 1075, 3000),
-        ("@cf/google/embeddinggemma-300m", 768, 2048, 100, None, 3000),
-        ("@cf/qwen/qwen3-embedding-0.6b", 1024, 8192, 32, 1075, 3000),
-        ("@cf/pfnet/plamo-embedding-1b", 2048, 4096, 100, 1689, 3000),
-    ],
-)
-def test_embedding_cards_hold_the_published_figures(
-    name: str, dimensions: int, tokens: int, texts: int, neurons: float | None, rate: int
-) -> None:
-    card = models()[name]
-    assert card.dimensions == dimensions
-    assert card.max_input_tokens == tokens
-    assert card.texts_per_call == texts
-    assert card.neurons_per_million_input == neurons
-    assert card.requests_per_minute == rate
-
-
-def test_an_unknown_model_is_none() -> None:
-    assert model("@cf/baai/bge-m4") is None
-
-
 def test_an_unknown_schema_says_what_there_is() -> None:
     with pytest.raises(LookupError, match=r"batch/poll\.pending"):
         load_schema("batch/poll")
     assert "batch/poll" not in schema_names()
-
-
-def _takes_requests(schema: dict[str, Any]) -> bool:
-    return any("requests" in arm.get("properties", {}) for arm in schema.get("oneOf", ()))

@@ -17,7 +17,7 @@ from workersai_contracts.checked import AsyncCheckedTransport, CheckedTransport
 from workersai_emulator import Emulator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 ACCOUNT = "0123456789abcdef0123456789abcdef"
 ID = "3f0c1f9e-7b1a-4c55-9d0e-2a6b8f4c1d23"
@@ -286,31 +286,92 @@ def test_a_reply_that_cannot_be_unpacked_is_a_breach() -> None:
         http.post(RUN, json={"text": "a"})
 
 
+class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that is handed out piece by piece, and tells which pieces were."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+        self.handed_out: list[bytes] = []
+        self.closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.handed_out.append(piece)
+            yield piece
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def streamed(pieces: Pieces) -> httpx.MockTransport:
+    headers = {"content-type": "text/event-stream"}
+    return httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=pieces))
+
+
 def test_a_stream_of_events_comes_piece_by_piece() -> None:
-    pieces = [b'data: {"response":"a"}\n\n', b"data: [DONE]\n\n"]
-    handed_out: list[bytes] = []
+    pieces = Pieces(b'data: {"response":"a"}\n\n', b"data: [DONE]\n\n")
+    transport = CheckedTransport(streamed(pieces))
+    with (
+        httpx.Client(transport=transport) as http,
+        http.stream("POST", RUN, json={"stream": True}) as answer,
+    ):
+        raw = answer.iter_raw()
+        first = next(raw)
+        assert pieces.handed_out == [first]
+        assert [first, *raw] == pieces.handed_out
+    assert pieces.closed
+    assert transport.mismatches == []
 
-    class Events(httpx.SyncByteStream):
-        def __iter__(self) -> Iterator[bytes]:
-            for piece in pieces:
-                handed_out.append(piece)
-                yield piece
 
-    answer = httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Events())
-    transport = CheckedTransport(httpx.MockTransport(lambda _: answer))
-    with httpx.Client(transport=transport) as http, http.stream("POST", RUN, json={}) as streamed:
-        assert next(streamed.iter_raw()) == pieces[0]
-        assert handed_out == pieces[:1]
+def test_a_stream_is_checked_when_it_has_been_read() -> None:
+    pieces = Pieces(b'data: {"answer":"a"}\n\n', b"data: [DONE]\n\n")
+    transport = CheckedTransport(streamed(pieces))
+    with httpx.Client(transport=transport) as http, pytest.raises(ContractMismatch) as raised:
+        http.post(RUN, json={"stream": True})
+    assert raised.value.schema_name == "run/stream.event"
+    assert [found.path for found in raised.value.mismatches] == ["events[0]"]
+    assert raised.value.__notes__[0].startswith("in the reply, HTTP 200, to POST ")
+    assert pieces.handed_out[-1] == b"data: [DONE]\n\n"
+
+
+async def test_the_asynchronous_transport_checks_streams_too() -> None:
+    pieces = Pieces(b'data: {"response":"a"}\n\n')
+    transport = AsyncCheckedTransport(streamed(pieces))
+    async with httpx.AsyncClient(transport=transport) as http:
+        with pytest.raises(ContractMismatch, match=r"does not end in \[DONE\]"):
+            await http.post(RUN, json={"stream": True})
+    assert pieces.closed
+
+
+def test_a_stream_that_is_not_read_to_its_end_is_not_judged() -> None:
+    pieces = Pieces(b'data: {"response":"a"}\n\n', b"data: {}\n\n")
+    transport = CheckedTransport(streamed(pieces))
+    with (
+        httpx.Client(transport=transport) as http,
+        http.stream("POST", RUN, json={"stream": True}) as answer,
+    ):
+        next(answer.iter_raw())
+    assert pieces.closed
     assert transport.mismatches == []
 
 
 @pytest.mark.parametrize(
     ("method", "url"),
     [
-        ("GET", "http://service.test/client/v4/accounts/a/ai/models/search"),
+        ("POST", "http://service.test/client/v4/accounts/a/ai/models/search"),
         ("POST", "http://service.test/__emulator__/rules"),
         ("GET", RUN),
-        ("POST", "http://service.test/client/v4/accounts/a/ai/run"),
+        ("DELETE", RUN),
+        ("GET", "http://service.test/client/v4/accounts/a/ai"),
+        ("POST", "http://service.test/client/v4/accounts/a/ai/to-markdown"),
+        ("POST", "http://service.test/v1/a/gateway/openai/chat/completions"),
         ("POST", "http://service.test/batch/a"),
     ],
 )

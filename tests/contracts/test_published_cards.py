@@ -12,7 +12,8 @@ from workersai_contracts import models
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "wire" / "models"
 WORDS = {"title", "description", "default"}  # what the validator does not look at
-SIDES = [(name, side) for name in models() for side in ("input", "output")]
+HELD = [name for name in models() if (PUBLISHED / f"{name.rpartition('/')[2]}.json").exists()]
+SIDES = [(name, side) for name in HELD for side in ("input", "output")]
 
 
 @pytest.mark.parametrize(("name", "side"), SIDES, ids=[f"{name}-{side}" for name, side in SIDES])
@@ -23,7 +24,7 @@ def test_the_schemas_are_the_published_ones_in_order(name: str, side: str) -> No
     assert _bare(ours) == _bare(published)
 
 
-@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("name", HELD)
 def test_id_task_and_figures_are_the_published_ones(name: str) -> None:
     published, ours = _published(name, ".json"), models()[name]
     properties = {entry["property_id"]: entry["value"] for entry in published["properties"]}
@@ -41,7 +42,7 @@ def test_id_task_and_figures_are_the_published_ones(name: str) -> None:
         assert ours.max_input_tokens == int(properties["max_input_tokens"])
 
 
-@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize("name", HELD)
 def test_no_description_is_the_published_one(name: str) -> None:
     published = _descriptions(_published(name, ".json"))
     card = models()[name]
@@ -50,10 +51,7 @@ def test_no_description_is_the_published_one(name: str) -> None:
 
 
 def _published(name: str, ending: str) -> Any:
-    path = PUBLISHED / f"{name.rpartition('/')[2]}{ending}"
-    if not path.exists():
-        pytest.skip(f"no published card beside the repository: {path.name}")
-    return json.loads(path.read_bytes())
+    return json.loads((PUBLISHED / f"{name.rpartition('/')[2]}{ending}").read_bytes())
 
 
 def _bare(schema: Any) -> Any:

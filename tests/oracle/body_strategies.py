@@ -153,7 +153,9 @@ _KEYWORDS = {
     "enum": st.lists(_ATOMS | _ARRAYS_OF_SCALARS, min_size=1, max_size=3),
     "const": _ATOMS,
     "default": _ATOMS,
-    "pattern": st.sampled_from(["[a-zA-Z0-9]{9}", "^data:*", "a+", "[0-9]", "^[o-u]+", "t o", "b?c*"]),
+    "pattern": st.sampled_from(
+        ["[a-zA-Z0-9]{9}", "^data:*", "a+", "[0-9]", "^[o-u]+", "t o", "b?c*", "^[0-9]+$", "a$"]
+    ),
 }
 
 

@@ -225,8 +225,8 @@ def main() -> None:
     """Ask the oracle, and write the file."""
     cases: list[tuple[str, Any, str | None]] = []
     with Oracle() as oracle:
-        for name, card in models().items():
-            schema = card.input_schema
+        schemas = {id(card.input_schema): (name, card.input_schema) for name, card in models().items()}
+        for name, schema in schemas.values():
             chosen = ROOTS + (
                 FOR_EMBEDDINGS if name in ("@cf/baai/bge-m3", "@cf/baai/bge-small-en-v1.5") else []
             )

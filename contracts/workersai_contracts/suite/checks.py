@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from workersai_contracts.catalogue import ErrorRow, ModelCard, error, model
-from workersai_contracts.exchanges import Ranking, Refusal, Reply, Text, Vectors
+from workersai_contracts.exchange import Enveloped, Ranking, Refusal, Text, Vectors
 from workersai_contracts.findings import Finding
 from workersai_contracts.mismatch import mismatches
 
@@ -66,21 +66,27 @@ class Checks:
     def success(self, fact: str, answer: Answer) -> bool:
         """A success in its envelope. Fact: `env.success`; the other is the fact that it should succeed at all."""
         self.headers(answer, reached=True)
-        if not self.that(fact, answer.status == 200, f"HTTP {answer.status}: {_excerpt(answer)}"):
+        if not self.succeeded(fact, answer):
             return False
         keys = list(answer.json) if isinstance(answer.json, dict) else None
         expected = ["result", "success", "errors", "messages"]
         in_order = self.that("env.success", keys == expected, f"keys are {keys}, not {expected}")
         return in_order and self.schema("env.success", answer.json, "envelope/success")
 
+    def succeeded(self, fact: str, answer: Answer) -> bool:
+        """Whether the status says so."""
+        return self.that(fact, answer.status == 200, f"HTTP {answer.status}: {_excerpt(answer)}")
+
     def refusal(self, answer: Answer, refusal: Refusal) -> bool:
         """A refusal by a row of the catalogue, in the envelope of whoever refuses."""
         row = error(refusal.row)
-        self.headers(answer, reached=row.envelope == "ai")
+        self.headers(answer, reached=row.envelope == "ai" and not refusal.in_our_words)
         code = first_code(answer)
         told = f"HTTP {answer.status}/{code}, not {row.status}/{row.code}: {_excerpt(answer)}"
         if not self.that(row.id, (answer.status, code) == (row.status, row.code), told):
             return False
+        if refusal.in_our_words:
+            return True
         if row.envelope == "edge":
             return self._edge_refusal(answer, row, refusal.params)
         return self._ai_refusal(answer, row, refusal.params)
@@ -115,7 +121,7 @@ class Checks:
         for one in body.get("errors", []) if isinstance(body, dict) else []:
             self.that(fact, list(one) == of_errors, f"an error's keys are {list(one)}, not {of_errors}")
 
-    def output(self, fact: str, result: Any, reply: Reply, card: ModelCard) -> bool:
+    def output(self, fact: str, result: Any, reply: Enveloped, card: ModelCard) -> bool:
         """A model's output answers the input: the right number, the right dimension, nothing empty."""
         named = TASK_SCHEMA[card.answers] if not isinstance(reply, Ranking) else "run/reranking.reply"
         if not self.schema(fact, {"result": result, "success": True, "errors": [], "messages": []}, named):
@@ -128,8 +134,6 @@ class Checks:
             case Text():
                 text = result.get(reply.key)
                 return self.that(fact, isinstance(text, str) and bool(text), f"{reply.key} is {text!r}")
-            case Refusal():
-                raise TypeError("a refusal has no output")
 
     def _vectors(self, fact: str, result: dict[str, Any], reply: Vectors, card: ModelCard) -> bool:
         """Facts: `models.dimensions`, `models.precision`, `models.items`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from workersai_contracts.exchanges import EXCHANGES, LIFECYCLES, LLAMA, RUN, SMALL
+from workersai_contracts.exchange import LLAMA, RUN, SMALL
+from workersai_contracts.exchanges import EXCHANGES, LIFECYCLES
 from workersai_contracts.suite.wire import estimated_neurons
 
 # What the probes and the other tests send, beside the exchanges and lifecycles: a few texts, and two prompts.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workersai_contracts.exchanges import QUEUE, Lifecycle, Vectors
+from workersai_contracts.exchange import QUEUE, Lifecycle, Vectors
 from workersai_contracts.suite.checks import UUID4, Checks, card_of
 
 if TYPE_CHECKING:

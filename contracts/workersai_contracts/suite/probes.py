@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workersai_contracts.exchanges import GEMMA, LLAMA, M3, QUEUE, SMALL
+from workersai_contracts.exchange import GEMMA, LLAMA, M3, QUEUE, SMALL
 from workersai_contracts.suite.checks import first_code
 from workersai_contracts.suite.history import finished, follow, status_of
 from workersai_contracts.suite.wire import Answer, Wire
@@ -137,6 +137,28 @@ def body_limit(wire: Wire) -> str | None:
     return "none" if answer.status == 200 else None
 
 
+def openai_errors(wire: Wire) -> str | None:
+    """Ask OpenAI's route for a model that nobody knows."""
+    body = {"model": "@cf/nobody/knows-this", "messages": [{"role": "user", "content": "a"}]}
+    answer = wire.ai("v1/chat/completions", body)
+    if not isinstance(answer.json, dict) or answer.status < 400:
+        return None
+    if first_code(answer) is not None:
+        return "envelope"
+    return "openai" if isinstance(answer.json.get("error"), dict) else None
+
+
+def openai_dimensions(wire: Wire) -> str | None:
+    """Ask OpenAI's route for fewer numbers than the model has."""
+    body = {"model": M3, "input": "a", "encoding_format": "float", "dimensions": 256}
+    answer = wire.ai("v1/embeddings", body)
+    try:
+        numbers = len(answer.json["data"][0]["embedding"])
+    except (KeyError, IndexError, TypeError):
+        return None
+    return {256: "cut", 1024: "ignored"}.get(numbers)
+
+
 def _padded(size: int) -> bytes:
     head, tail = b'{"requests":[{"text":"a","padding":"', b'"}]}'
     return head + b"x" * (size - len(head) - len(tail)) + tail
@@ -157,4 +179,6 @@ PROBES: dict[str, Probe] = {
     "model.queue": model_queue,
     "texts.over-100": texts_over_100,
     "body.limit": body_limit,
+    "openai.errors": openai_errors,
+    "openai.dimensions": openai_dimensions,
 }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from workersai_contracts.catalogue import errors
-from workersai_contracts.exchanges import EXCHANGES, M3, RUN, Exchange, Refusal
+from workersai_contracts.exchange import M3, RUN, Exchange, Ranking, Refusal, Text, Vectors
+from workersai_contracts.exchanges import EXCHANGES
 from workersai_contracts.suite.checks import Checks, card_of
+from workersai_contracts.suite.surface_checks import surface
 from workersai_contracts.suite.wire import UNKNOWN_TOKEN, Answer, Wire
 
 CREDENTIALS = {
@@ -24,6 +26,8 @@ def test_exchange(exchange: Exchange, wire: Wire, checks: Checks) -> None:
         pytest.skip("this target takes any token")
     if isinstance(exchange.reply, Refusal):
         held = checks.refusal(answer, exchange.reply)
+    elif not isinstance(exchange.reply, (Vectors, Ranking, Text)):
+        held = surface(checks, answer, exchange.about[0], exchange.reply, exchange.model)
     else:
         held = checks.success("sync.run", answer)
         held = held and checks.output("sync.run", answer.result, exchange.reply, card_of(exchange.model))

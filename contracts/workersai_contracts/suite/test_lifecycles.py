@@ -6,16 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from workersai_contracts.exchanges import (
-    GPT_OSS,
-    LIFECYCLES,
-    LLAMA,
-    QUEUE,
-    SMALL,
-    Lifecycle,
-    Refusal,
-    Vectors,
-)
+from workersai_contracts.exchange import GPT_OSS, LLAMA, QUEUE, SMALL, Lifecycle, Refusal, Vectors
+from workersai_contracts.exchanges import LIFECYCLES
 from workersai_contracts.suite.checks import Checks, card_of, first_code
 from workersai_contracts.suite.history import (
     check_done,

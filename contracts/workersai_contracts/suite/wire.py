@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from workersai_contracts.catalogue import model
-from workersai_contracts.exchanges import QUEUE, RUN
+from workersai_contracts.exchange import AI, QUEUE, RUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,6 +59,10 @@ class Wire:
         return self.send(
             "POST", RUN.replace("{account_id}", self.target.account_id) + model_name, query, body
         )
+
+    def ai(self, path: str, body: Any) -> Answer:
+        """Post to another of the routes of Workers AI, such as `v1/embeddings`."""
+        return self.send("POST", AI.replace("{account_id}", self.target.account_id) + path, "", body)
 
     def poll(self, model_name: str, request_id: str, *, query: bool = True) -> Answer:
         """Poll a batch, in one of the two documented forms. Fact: `poll.request`."""
@@ -121,7 +125,8 @@ class Wire:
 
 def estimated_neurons(path: str, content: bytes) -> float:
     """What a request may cost, by the size of its body; padding and polls cost nothing. Fact: `limits.prices`."""
-    card = model("@" + path.partition("/ai/run/@")[2])
+    in_path = path.partition("/ai/run/@")[2]
+    card = model(f"@{in_path}" if in_path else _named(content))
     if card is None or b'"request_id"' in content or len(content) > 1_000_000:
         return 0.0
     tokens = len(content) / CHARACTERS_PER_TOKEN
@@ -129,6 +134,15 @@ def estimated_neurons(path: str, content: bytes) -> float:
         tokens * (card.neurons_per_million_input or 0)
         + OUTPUT_TOKENS * (card.neurons_per_million_output or 0)
     ) / 1e6
+
+
+def _named(content: bytes) -> str:
+    """The model that a body names."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        return ""
+    return str(body.get("model", "")) if isinstance(body, dict) else ""
 
 
 def _counted(value: Any) -> Any:

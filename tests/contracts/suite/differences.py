@@ -56,11 +56,26 @@ def always(name: str, part: str, *facts: str, when: Callable[[Passing], bool]) -
 
 
 def any_reply(passing: Passing) -> bool:
-    return "/ai/run/" in passing.path
+    return "/ai/" in passing.path
 
 
 def success(passing: Passing) -> bool:
-    return any_reply(passing) and passing.status == 200
+    """In an envelope."""
+    return any_reply(passing) and passing.status == 200 and "success" in (passing.json or {})
+
+
+def listed(passing: Passing, path: str = "models/search") -> bool:
+    return success(passing) and passing.path.endswith(f"/ai/{path}")
+
+
+def openai(passing: Passing, path: str = "") -> bool:
+    """In OpenAI's form, without an envelope."""
+    there = passing.path.endswith(f"/ai/v1/{path}") if path else "/ai/v1/" in passing.path
+    return there and passing.status == 200 and passing.json is not None
+
+
+def streamed(passing: Passing) -> bool:
+    return passing.headers.get("content-type") == "text/event-stream"
 
 
 def ai_refusal(passing: Passing) -> bool:
@@ -380,6 +395,62 @@ def _() -> Lie:
 
     return lie
 
+
+# Other surfaces.
+always(
+    "a model in the body is not understood",
+    "exchanges",
+    "sync.run-body",
+    when=lambda p: p.path.endswith("/ai/run"),
+)(status(400))
+always("models that nobody asked for", "exchanges", "models.search", when=listed)(
+    change("result", [{"id": "1", "name": "@cf/a/b"}])
+)
+always("a page count that counts nothing", "exchanges", "models.pages", when=listed)(
+    lambda p: setattr(p, "json", {**p.json, "result_info": {**p.json["result_info"], "count": 77}})
+)
+always(
+    "a schema without what the model takes",
+    "exchanges",
+    "models.schema",
+    when=lambda p: listed(p, "models/schema"),
+)(drop("input"))
+always("a schema for every name", "exchanges", "models.schema", "schema.unknown", when=code(6002))(
+    status(200)
+)
+always(
+    "a list of models in OpenAI's form",
+    "exchanges",
+    "openai.models",
+    when=lambda p: p.path.endswith("/v1/models"),
+)(status(200))
+always("OpenAI's form in an envelope", "exchanges", "openai.run", when=openai)(
+    lambda p: setattr(p, "json", {"result": p.json, "success": True, "errors": [], "messages": []})
+)
+
+
+@always(
+    "vectors in the other encoding",
+    "exchanges",
+    "openai.embeddings",
+    when=lambda p: openai(p, "embeddings"),
+)
+def _(passing: Passing) -> None:
+    body = passing.json
+    for one in body["data"]:
+        one["embedding"] = "AAAAPw==" if isinstance(one["embedding"], list) else [0.5, 1.0]
+    passing.json = body
+
+
+always("a stream that just stops", "exchanges", "head.sse", when=streamed)(
+    lambda p: setattr(p, "content", p.content.removesuffix(b"data: [DONE]\n\n"))
+)
+always("a stream as JSON", "exchanges", "head.sse", when=streamed)(header("content-type", "application/json"))
+always("events under another key", "exchanges", "stream.native", "openai.stream", when=streamed)(
+    lambda p: setattr(
+        p, "content", p.content.replace(b'{"response":', b'{"text":').replace(b"choices", b"parts")
+    )
+)
 
 # Submits.
 always("a request_id in capitals", "lifecycles", "batch.submit", when=submitted)(
