@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
-from workersai_emulator.inference.answers import Answer, answers
+from workersai_emulator.inference.answer import Answer
+from workersai_emulator.inference.answers import answers, generate, read_only
+from workersai_emulator.inference.chosen import NOTHING
+from workersai_emulator.inference.embeddings import embeddings
+from workersai_emulator.inference.forms import Form
 from workersai_emulator.inference.inputs import cost, texts_of
+from workersai_emulator.inference.json_mode import CannotMeet
+from workersai_emulator.inference.streams import Event, Stream, stream
 from workersai_emulator.inference.tokens import Usage, estimate
 
-__all__ = ["Answer", "Usage", "answers", "cost", "estimate", "texts_of"]
+__all__ = [
+    "NOTHING",
+    "Answer",
+    "CannotMeet",
+    "Event",
+    "Form",
+    "Stream",
+    "Usage",
+    "answers",
+    "cost",
+    "embeddings",
+    "estimate",
+    "generate",
+    "read_only",
+    "stream",
+    "texts_of",
+]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from workersai_emulator.json_text import dumps
 
@@ -20,6 +20,18 @@ Item = Mapping[str, Any]
 
 #: The members of an item that hold texts, in the order of their vectors, where it is not `text` alone.
 _TEXT_MEMBERS = {"@cf/qwen/qwen3-embedding-0.6b": ("queries", "documents", "text")}
+
+#: Kinds of answers whose texts are in `text`, and where the texts of the others are, if they have any.
+_IN_TEXT: Final = frozenset({"embedding", "translation"})
+_ASKING: Final = {
+    "labels": ("text",),
+    "summary": ("input_text",),
+    "description": ("prompt", "question"),
+    "image": ("prompt",),
+    "speech": ("text", "prompt"),
+}
+#: How many texts take as long as an image or a recording does.
+FILE_COST: Final = 8
 
 
 def text_of(value: Any) -> str:
@@ -58,34 +70,41 @@ def contexts_of(item: Item) -> list[str]:
 
 def texts_of(card: ModelCard, item: Item) -> list[str]:
     """Return all texts that a model reads for an item: a query before its contexts, messages in order."""
-    if card.answers in ("response", "choices", "output"):
+    if card.writes_text:
         return prompt_of(item).texts
     if ranks(card, item):
         return [text_of(item.get("query")), *contexts_of(item)]
     if has_contexts(card, item):
         return contexts_of(item)
+    if card.answers not in _IN_TEXT:
+        members = _ASKING.get(card.answers, ())
+        return [text_of(item[member]) for member in members if isinstance(item.get(member), str)]
     return [text_of(value) for value in _text_values(card, item)]
 
 
 def cost(card: ModelCard, item: Item) -> int:
     """Return how many texts a model works on for an item: vectors, scores, or the one text that it writes.
 
-    Quick to ask, so that a caller can cut a batch into slices; 0 for a list without texts.
+    A file that it makes counts as several. Quick to ask, so that a caller can cut a batch into slices; 0 for
+    a list without texts.
     """
     if has_contexts(card, item):
         contexts = item.get("contexts")
         return len(contexts) if isinstance(contexts, list) else 0
-    return len(_text_values(card, item)) if card.answers == "embedding" else 1
+    if card.answers == "embedding":
+        return len(_text_values(card, item))
+    return FILE_COST if card.answers in ("image", "speech") else 1
 
 
 def _text_values(card: ModelCard, item: Item) -> Sequence[Any]:
     members = _TEXT_MEMBERS.get(card.name)
     if members is None:
-        return _listed(item.get("text"))
-    return [value for member in members if item.get(member) is not None for value in _listed(item[member])]
+        return listed(item.get("text"))
+    return [value for member in members if item.get(member) is not None for value in listed(item[member])]
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def listed(value: Any) -> Sequence[Any]:
+    """Return the members of a list, or anything else as the only one."""
     return value if isinstance(value, list) else [value]
 
 
@@ -100,19 +119,22 @@ class Prompt:
 def prompt_of(item: Item) -> Prompt:
     """Read a prompt, a list of messages, or the `input` of the Responses form (Fact: `batch.gpt-oss`).
 
-    The question is what the user said last, or the last message if none is a user's.
+    The question is what the user said last, or the last message if none is a user's. `instructions`, of the
+    Responses form, are told before everything else.
     """
     messages = next((item[key] for key in ("messages", "input") if isinstance(item.get(key), list)), None)
+    told = item.get("instructions")
+    before = [told] if isinstance(told, str) else []
     if messages is None:
         text = text_of(item.get("prompt", item.get("input")))
-        return Prompt([text], text)
+        return Prompt([*before, text], text)
     texts = [_message_text(message) for message in messages]
     asked = [
         text
         for message, text in zip(messages, texts, strict=True)
         if isinstance(message, dict) and message.get("role") == "user"
     ]
-    return Prompt(texts, (asked or texts or [""])[-1])
+    return Prompt([*before, *texts], (asked or texts or [""])[-1])
 
 
 def _message_text(message: Any) -> str:
@@ -122,5 +144,5 @@ def _message_text(message: Any) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    parts = [part.get("text") if isinstance(part, dict) else part for part in _listed(content)]
+    parts = [part.get("text") if isinstance(part, dict) else part for part in listed(content)]
     return "\n".join(text_of(part) for part in parts if part is not None)

@@ -2,70 +2,76 @@
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
-
-from workersai_emulator.inference.inputs import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Schemas nested deeper than this end in null.
-_DEEPEST: Final = 32
+#: So many candidates for the whole value are tried.
+_TRIES: Final = 64
+
+
+class CannotMeet(ValueError):
+    """No value satisfies the caller's JSON Schema, or none was found within reason. Fact: `sync.json-mode`."""
 
 
 def schema_wanted(item: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the schema that a reply is to follow, an empty one for any object, None without JSON mode.
 
-    The schema stands bare in `response_format.json_schema`, or inside its `schema` as OpenAI has it.
+    The schema stands bare in `response_format.json_schema`, or inside its `schema` as OpenAI has it; the
+    Responses form says the same in `text.format`.
     """
     wanted = item.get("response_format")
+    text = item.get("text")
+    if wanted is None and isinstance(text, dict):
+        wanted = text.get("format")
     if not isinstance(wanted, dict) or wanted.get("type") not in ("json_object", "json_schema"):
         return None
-    schema = wanted.get("json_schema")
+    if wanted["type"] == "json_object":
+        return {}
+    schema = wanted.get("json_schema", wanted.get("schema"))
     if isinstance(schema, dict) and isinstance(schema.get("schema"), dict) and "type" not in schema:
         schema = schema["schema"]
-    return schema if isinstance(schema, dict) and wanted["type"] == "json_schema" else {}
+    return schema if isinstance(schema, dict) else {}
 
 
 def object_for(schema: Mapping[str, Any], text: str) -> Any:
-    """Return a value of the schema's types whose strings are `text`; for an empty schema an object with it.
+    """Return a value for JSON mode's schema; for an empty one an object that holds the text.
 
-    Types, properties, items, const, enum and the first of anyOf, oneOf and allOf are followed, a whole `minimum` is
-    kept; lengths, patterns and references are not. Fact: `poll.json-mode`.
+    Raises CannotMeet. Fact: `poll.json-mode`.
     """
-    return _value(schema, text, 0) if schema else {"placeholder": text}
+    return value_for(schema, text) if schema else {"placeholder": text}
 
 
-def _value(schema: Any, text: str, depth: int) -> Any:
-    if depth > _DEEPEST:
-        return None
-    if not isinstance(schema, dict):
-        return text
-    if "const" in schema:
-        return schema["const"]
-    for key in ("enum", "anyOf", "oneOf", "allOf"):
-        choices = schema.get(key)
-        if isinstance(choices, list) and choices:
-            return choices[0] if key == "enum" else _value(choices[0], text, depth + 1)
-    return _value_of_type(_type(schema), schema, text, depth)
+def value_for(schema: Mapping[str, Any], text: str) -> Any:
+    """Return a value that satisfies a JSON Schema, whose strings are `text` where the schema lets them.
 
+    What comes out has passed `jsonschema`; `format` is followed where lengths allow, and not insisted on, as
+    JSON Schema has it. Only references inside the schema are followed. Raises CannotMeet.
+    """
+    from jsonschema import SchemaError
+    from jsonschema.exceptions import UnknownType
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
-def _type(schema: Mapping[str, Any]) -> Any:
-    declared = schema.get("type", "object" if "properties" in schema else "string")
-    if isinstance(declared, list):
-        return next((one for one in declared if one != "null"), "null")
-    return declared
+    from workersai_emulator.inference.candidates import Candidates
 
-
-def _value_of_type(kind: Any, schema: Mapping[str, Any], text: str, depth: int) -> Any:
-    if kind == "object":
-        properties = schema.get("properties")
-        members = properties if isinstance(properties, dict) else {}
-        return {name: _value(member, text, depth + 1) for name, member in members.items()}
-    if kind == "array":
-        return [_value(schema.get("items"), text, depth + 1)]
-    if kind in ("integer", "number"):
-        return whole_number(schema.get("minimum")) or 0
-    if kind == "boolean":
-        return False
-    return None if kind == "null" else text
+    root = dict(schema)
+    named = isinstance(root.get("$schema"), str)
+    dialect = validator_for(root if named else {}, default=Draft202012Validator)
+    try:
+        dialect.check_schema(root)
+        validator = dialect(root, registry=Registry())
+        for repeats in (1, 2):
+            candidates = Candidates(root, validator, text, repeats).values(root)
+            for candidate in islice(candidates, _TRIES):
+                if validator.is_valid(candidate):
+                    return candidate
+    except (SchemaError, UnknownType, Unresolvable) as fault:
+        raise CannotMeet(f"the schema is not one: {fault}") from fault
+    except (re.error, RecursionError, OverflowError) as fault:
+        raise CannotMeet(f"the schema cannot be followed: {type(fault).__name__}") from fault
+    raise CannotMeet("no value was found that satisfies the schema")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from workersai_contracts import ModelCard, models
+from workersai_contracts import ModelCard, model, models
 from workersai_emulator.inference.features import features
 from workersai_emulator.inference.hashing import SPREAD, scramble
 
@@ -88,7 +88,7 @@ def words_limit(card: ModelCard) -> int:
 @cache
 def embedder(name: str) -> Embedder:
     """Return the embedder of a model of the catalogue; ValueError if it is not there or embeds nothing."""
-    card = models().get(name)
+    card = model(name)
     if card is None or card.dimensions is None:
         known = ", ".join(one.name for one in models().values() if one.dimensions)
         what = "not in the catalogue" if card is None else f"a {card.task} model"

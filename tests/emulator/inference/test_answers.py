@@ -5,14 +5,33 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workersai_contracts import ModelCard, models
 from workersai_emulator import embed
-from workersai_emulator.inference import Usage, answers, cost, texts_of
+from workersai_emulator.inference import (
+    NOTHING,
+    CannotMeet,
+    Form,
+    Usage,
+    answers,
+    cost,
+    embeddings,
+    generate,
+    stream,
+    texts_of,
+)
+from workersai_emulator.inference.media import members_of
 
-CARDS = list(models().values())
+#: One model for each way to answer; images take longer and are elsewhere.
+KINDS = list(
+    {
+        (card.answers, card.output_type, card.raw_input, frozenset(members_of(card))): card
+        for card in models().values()
+        if card.answers != "image"
+    }.values()
+)
 BGE_SMALL = models()["@cf/baai/bge-small-en-v1.5"]
 BGE_M3 = models()["@cf/baai/bge-m3"]
 GEMMA = models()["@cf/google/embeddinggemma-300m"]
@@ -21,6 +40,7 @@ RERANKER = models()["@cf/baai/bge-reranker-base"]
 M2M100 = models()["@cf/meta/m2m100-1.2b"]
 LLAMA_3 = models()["@cf/meta/llama-3.3-70b-instruct-fp8-fast"]
 LLAMA_4 = models()["@cf/meta/llama-4-scout-17b-16e-instruct"]
+SDXL = models()["@cf/stabilityai/stable-diffusion-xl-base-1.0"]
 GPT_OSS = models()["@cf/openai/gpt-oss-120b"]
 
 
@@ -132,8 +152,9 @@ def test_newer_models_answer_a_chat_completion() -> None:
     assert completion["choices"] == [
         {
             "index": 0,
-            "message": {"role": "assistant", "content": "[placeholder by"},
+            "message": {"role": "assistant", "content": "[placeholder by", "refusal": None},
             "finish_reason": "length",
+            "logprobs": None,
         }
     ]
     assert completion["usage"] == {"prompt_tokens": 2, "completion_tokens": 4, "total_tokens": 6}
@@ -152,7 +173,13 @@ def test_gpt_oss_answers_a_response_object() -> None:
             "annotations": [],
         }
     ]
-    assert response["usage"] == {"input_tokens": 2, "output_tokens": 10, "total_tokens": 12}
+    assert response["usage"] == {
+        "input_tokens": 2,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": 10,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 12,
+    }
 
 
 def test_ids_are_the_same_for_the_same_item_and_differ_otherwise() -> None:
@@ -215,6 +242,8 @@ LIKELY = JSON | st.lists(
 MEMBERS = (
     *("text", "contexts", "query", "pooling", "top_k", "queries", "documents", "instruction"),
     *("prompt", "messages", "input", "max_tokens", "target_lang", "external_reference"),
+    *("tools", "tool_choice", "stop", "n", "instructions", "stream_options", "dimensions", "encoding_format"),
+    *("input_text", "image", "audio", "encoding", "container", "width", "seed", "multipart", "task"),
 )
 FORMATS = st.fixed_dictionaries(
     {"type": st.sampled_from(["json_object", "json_schema"])},
@@ -225,18 +254,83 @@ FORMATS = st.fixed_dictionaries(
         )
     },
 )
+CALLS = st.lists(
+    st.fixed_dictionaries({}, optional={"name": JSON, "arguments": JSON, "type": JSON, "function": LIKELY})
+    | JSON,
+    max_size=2,
+)
+MESSAGES = st.fixed_dictionaries({}, optional={"content": LIKELY, "role": JSON, "tool_calls": CALLS}) | JSON
+CHOICES = (
+    st.fixed_dictionaries({}, optional={"message": MESSAGES, "text": JSON, "finish_reason": JSON}) | JSON
+)
+OUTPUTS = (
+    st.fixed_dictionaries(
+        {}, optional={"type": st.sampled_from(["message", "function_call"]), "content": LIKELY, "name": TEXT}
+    )
+    | JSON
+)
+CHOSEN = JSON | st.fixed_dictionaries(
+    {},
+    optional={
+        "response": JSON,
+        "tool_calls": CALLS | JSON,
+        "choices": st.lists(CHOICES, max_size=2) | JSON,
+        "output": st.lists(OUTPUTS, max_size=2) | JSON,
+        "usage": st.dictionaries(st.sampled_from(["prompt_tokens", "output_tokens"]), JSON) | JSON,
+    },
+)
 ITEMS = st.fixed_dictionaries(
-    {}, optional={**dict.fromkeys(MEMBERS, LIKELY), "response_format": FORMATS | JSON}
+    {}, optional={**dict.fromkeys(MEMBERS, LIKELY), "response_format": FORMATS | JSON, "tools": CALLS}
 )
 
 
 @given(st.lists(ITEMS, max_size=3))
-def test_any_object_at_all_gets_an_answer_of_any_model(items: list[dict[str, Any]]) -> None:
-    for card in CARDS:
-        given_back = answers(card, items)
+def test_any_object_at_all_gets_an_answer_of_any_kind_of_model(items: list[dict[str, Any]]) -> None:
+    for card in KINDS:
+        try:
+            given_back = answers(card, items)
+        except CannotMeet:
+            assert any("response_format" in item or isinstance(item.get("text"), dict) for item in items)
+            continue
         assert len(given_back) == len(items)
         for item, one in zip(items, given_back, strict=True):
-            assert_well_formed(card, item, json.loads(one.result))
+            if one.content_type == "application/json":
+                assert_well_formed(card, item, json.loads(one.result))
+
+
+@given(ITEMS)
+@settings(max_examples=20, deadline=None)
+def test_any_object_at_all_gets_an_image(item: dict[str, Any]) -> None:
+    [made] = answers(SDXL, [{**item, "width": 64, "height": 64}])
+    assert made.result.startswith(b"\x89PNG")
+
+
+@given(ITEMS, st.just(NOTHING) | CHOSEN, st.sampled_from(["native", "chat", "responses"]))
+def test_any_object_at_all_gets_text_in_any_form_whole_and_streamed(
+    item: dict[str, Any], chosen: Any, form: Form
+) -> None:
+    for card in (LLAMA_3, LLAMA_4, GPT_OSS):
+        try:
+            whole = generate(card, item, form, chosen)
+        except CannotMeet:
+            with pytest.raises(CannotMeet):
+                stream(card, item, form, chosen)
+            continue
+        json.loads(whole.result)
+        streamed = stream(card, item, form, chosen)
+        assert all(json.loads(event.data) is not NOTHING for event in streamed.events)
+        assert streamed.usage == whole.usage
+
+
+@given(ITEMS)
+def test_any_object_at_all_gets_openais_vectors(item: dict[str, Any]) -> None:
+    answer = json.loads(embeddings(BGE_SMALL, item).result)
+    texts = item.get("input")
+    assert len(answer["data"]) == (len(texts) if isinstance(texts, list) and not tokens(texts) else 1)
+
+
+def tokens(texts: list[Any]) -> bool:
+    return bool(texts) and all(type(text) is int for text in texts)
 
 
 def assert_well_formed(card: ModelCard, item: dict[str, Any], result: dict[str, Any]) -> None:

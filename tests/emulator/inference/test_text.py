@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from workersai_contracts import ModelCard, models
-from workersai_emulator.inference.text import EXCERPT_CHARACTERS, excerpt, first_words, translation, written
+from workersai_emulator.inference.generation import written
+from workersai_emulator.inference.text import EXCERPT_CHARACTERS, excerpt, first_words, translation
 from workersai_emulator.inference.tokens import estimate
 
 LLAMA = models()["@cf/meta/llama-3.3-70b-instruct-fp8-fast"]
@@ -125,4 +126,4 @@ def test_an_excerpt_is_one_short_line(text: str, shown: str) -> None:
     ids=["code", "name", "odd"],
 )
 def test_a_translation_is_the_text_behind_its_language(item: dict[str, Any], text: str) -> None:
-    assert translation(item) == text
+    assert translation(item["text"], item["target_lang"]) == text
