@@ -12,7 +12,7 @@ from workersai_emulator.journal import Journal
 from workersai_emulator.rules import Rules
 from workersai_emulator.scenarios import begin_scenario
 from workersai_emulator.settings import Settings
-from workersai_emulator.usage import DayUsage
+from workersai_emulator.usage import DayUsage, MinuteCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,6 +59,7 @@ class Account:
         self._said = Settings()
         self._merged: tuple[Settings, Settings] | None = None
         self._usage: DayUsage | None = None
+        self._minute: MinuteCount | None = None
 
     @property
     def clock(self) -> Clock:
@@ -81,6 +82,13 @@ class Account:
         if self._usage is None:
             self._usage = DayUsage(self._now)
         return self._usage
+
+    @property
+    def minute(self) -> MinuteCount:
+        """What the account asks for in this minute, by its own clock."""
+        if self._minute is None:
+            self._minute = MinuteCount(self._now)
+        return self._minute
 
     @property
     def settings(self) -> Settings:

@@ -10,6 +10,7 @@ from workersai_emulator.validation import InputRefused, validate_input
 
 if TYPE_CHECKING:
     from workersai_contracts import ModelCard
+    from workersai_emulator.calls import Form
     from workersai_emulator.settings import Settings
 
 
@@ -28,14 +29,28 @@ def check_input(card: ModelCard, inputs: object, settings: Settings) -> None:
     Facts: `input.validator`, `texts.over-100`.
     """
     _check_schema(card, inputs)
-    if card.texts_per_call is None or settings.assumed("texts.over-100") == "accepted":
-        return
     if not isinstance(inputs, dict):
         return
     for key in ("text", "queries", "documents"):
-        texts = inputs.get(key)
-        if isinstance(texts, list) and len(texts) > card.texts_per_call:
-            raise refused_input(f"Length of '/{key}' must be <= {card.texts_per_call} not met")
+        _check_count(card, key, inputs.get(key), settings)
+
+
+def check_form(card: ModelCard, inputs: object, settings: Settings, *, form: Form) -> None:
+    """Pass what OpenAI's routes take: a model of the right kind, and the member that the form is about.
+
+    Facts: `openai.run`, `model.unknown`.
+    """
+    fits = card.writes_text if form in {"chat", "responses"} else card.answers == "embedding"
+    if not fits:
+        raise Refused("model.unknown", model=card.name)
+    member = "messages" if form == "chat" else "input"
+    given = inputs.get(member) if isinstance(inputs, dict) else None
+    if given is None:
+        raise refused_input(f"required properties at '/' are '{member}'")
+    if form == "chat" and not isinstance(given, list):
+        raise refused_input("Type mismatch of '/messages', 'array' not met")
+    if form == "embeddings" and not _is_one_text(given):
+        _check_count(card, "input", given, settings)
 
 
 def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
@@ -65,13 +80,26 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
     return Admitted("requests", *_at_run_time(card, requests))
 
 
-def _check_requests(card: ModelCard, inputs: dict[str, Any], settings: Settings) -> None:
-    """Pass a batch as a whole; where the queue is an open fact, the card has no form for it, so item by item.
+def _is_one_text(given: object) -> bool:
+    """Whether an input is a single text: a string, or its tokens."""
+    return not isinstance(given, list) or all(isinstance(token, int) for token in given)
 
-    Fact: `model.queue`.
+
+def _check_count(card: ModelCard, key: str, texts: object, settings: Settings) -> None:
+    """Fact: `texts.over-100`."""
+    if card.texts_per_call is None or settings.assumed("texts.over-100") == "accepted":
+        return
+    if isinstance(texts, list) and len(texts) > card.texts_per_call:
+        raise refused_input(f"Length of '/{key}' must be <= {card.texts_per_call} not met")
+
+
+def _check_requests(card: ModelCard, inputs: dict[str, Any], settings: Settings) -> None:
+    """Pass a batch as a whole, or item by item where the model queues and its card has no form for it.
+
+    Facts: `batch.schema`, `model.queue`, `models.queueing`.
     """
-    by_item = card.queue is None and settings.assumed("model.queue") == "queued"
-    if not by_item or not isinstance(inputs["requests"], list):
+    queues = settings.assumed("model.queue") == "queued" if card.queue is None else card.queue
+    if card.takes_requests or not queues or not isinstance(inputs["requests"], list):
         _check_schema(card, inputs)
         return
     for item in inputs["requests"]:

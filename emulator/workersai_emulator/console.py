@@ -28,7 +28,7 @@ workersai-emulator: Cloudflare Workers AI's batch queue, offline
 
   export CLOUDFLARE_BASE_URL={url}/client/v4
   export CLOUDFLARE_ACCOUNT_ID={DEVELOPMENT_ACCOUNT}
-  export CLOUDFLARE_API_TOKEN={DEVELOPMENT_TOKEN}
+  export CLOUDFLARE_API_TOKEN={"…" if strict else DEVELOPMENT_TOKEN}
 
   the /batch Worker is at {url}/batch, the control plane at {url}/__emulator__/health
 """

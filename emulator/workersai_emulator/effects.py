@@ -15,7 +15,7 @@ from workersai_emulator.settings import alternative
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Operation = Literal["submit", "poll", "run"]
+Operation = Literal["submit", "poll", "run", "models"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 Spoiling = Literal["reset-before", "reset-after", "truncate", "garbage", "slow", "hang", "wrong-length"]
 SPOILINGS: tuple[Spoiling, ...] = get_args(Spoiling)
@@ -195,6 +195,57 @@ class DelayEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class BusyEffect:
+    """There is no capacity for so long: a run waits for it, or is refused at once where it asks for that.
+
+    Fact: `sync.busy`.
+    """
+
+    seconds: float
+    operations: ClassVar[frozenset[Operation]] = frozenset({"run"})
+
+    @classmethod
+    def read(cls, said: Any, others: Mapping[str, Any]) -> BusyEffect:
+        """Read `{"busy": "2s"}`."""
+        try:
+            return cls(parse_duration(said))
+        except ValueError as fault:
+            raise ValueError(f"busy: {fault}") from None
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control plane spells it."""
+        return {"busy": format_duration(self.seconds)}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEffect:
+    """A text that is streamed breaks off after so many events, or turns into an error there.
+
+    Fact: `head.sse`.
+    """
+
+    after: int
+    row: ErrorRow | None = None
+    operations: ClassVar[frozenset[Operation]] = frozenset({"run"})
+
+    @classmethod
+    def read(cls, said: Any, others: Mapping[str, Any]) -> StreamEffect:
+        """Read `{"stream": {"after": 2, "error": 3040}}`; without an error the connection breaks."""
+        if not isinstance(said, dict):
+            raise ValueError('stream: give a JSON object such as {"after":2,"error":3040}')
+        no_others(said, "stream", ("after", "error"))
+        after = said.get("after", 0)
+        if type(after) is not int or after < 0:
+            raise ValueError(f"stream: after is a number of events from 0 on, not {after!r}")
+        return cls(after, _row(said["error"], "stream: error") if "error" in said else None)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control plane spells it."""
+        shown: dict[str, Any] = {"after": self.after}
+        return {"stream": shown if self.row is None else {**shown, "error": self.row.id}}
+
+
+@dataclass(frozen=True, slots=True)
 class AssumeEffect:
     """For this request, open facts are answered so."""
 
@@ -244,6 +295,8 @@ Effect = (
     | ItemsEffect
     | ReplyEffect
     | DelayEffect
+    | BusyEffect
+    | StreamEffect
     | AssumeEffect
     | TransportEffect
 )
@@ -254,6 +307,8 @@ _KINDS: dict[str, type[Effect]] = {
     "items": ItemsEffect,
     "reply": ReplyEffect,
     "delay": DelayEffect,
+    "busy": BusyEffect,
+    "stream": StreamEffect,
     "assume": AssumeEffect,
     "transport": TransportEffect,
 }

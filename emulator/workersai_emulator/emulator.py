@@ -6,16 +6,18 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+from workersai_emulator.api_tokens import Token, credentials
 from workersai_emulator.controls import WorkersAI
-from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
 from workersai_emulator.options import Options, url_of
 from workersai_emulator.plane import HttpPlane
 from workersai_emulator.server import Server
 from workersai_emulator.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Coroutine, Iterable, Mapping
     from types import TracebackType
+
+    from workersai_emulator.settings import Limit
 
 
 class Emulator(WorkersAI):
@@ -25,7 +27,8 @@ class Emulator(WorkersAI):
             Client(base_url=emulator.base_url, account_id=emulator.account_id, api_token=emulator.token)
 
     `script`, `scripts`, `assumptions`, `limits`, `plan` and `worker_binding` are the server's settings, spelled
-    as in the control plane; the other keywords are those of `Options`. Raises ValueError for what they cannot be.
+    as in the control plane, and `tokens` as by the flag `--api-token`; the other keywords are those of `Options`.
+    Raises ValueError for what they cannot be.
 
     What it does (`clock`, `batches`, `rules`, `settings`, `script`, `fail`, `reset`) is meant for the server as a
     whole, every account included; `account(id)` is one alone. `async with` is the same: since the server has its
@@ -38,9 +41,10 @@ class Emulator(WorkersAI):
         script: str | None = None,
         scripts: Mapping[str, str] | None = None,
         assumptions: Mapping[str, str] | None = None,
-        limits: Mapping[str, int | None] | None = None,
+        limits: Mapping[str, Limit] | None = None,
         plan: str | None = None,
         worker_binding: bool | None = None,
+        tokens: Iterable[str | Token] = (),
         port: int = 0,
         **options: Any,
     ) -> None:
@@ -53,7 +57,8 @@ class Emulator(WorkersAI):
             "worker_binding": worker_binding,
         }
         settings = Settings.parse({key: value for key, value in said.items() if value is not None})
-        self._build(Options(settings=settings, port=port, **options))
+        accepted = tuple(Token.parse(token) if isinstance(token, str) else token for token in tokens)
+        self._build(Options(settings=settings, tokens=accepted, port=port, **options))
 
     @classmethod
     def of(cls, options: Options) -> Self:
@@ -66,8 +71,8 @@ class Emulator(WorkersAI):
         self._server = Server(options)
         self._thread: _LoopThread | None = None
         self._http = HttpPlane(url_of(options.host, options.port), options.control_token)
-        token = min(options.tokens, default=DEVELOPMENT_TOKEN)
-        super().__init__(self._http, DEVELOPMENT_ACCOUNT, token, everywhere=True)
+        account_id, token = credentials(options.tokens)
+        super().__init__(self._http, account_id, token, everywhere=True)
 
     @property
     def seed(self) -> int:

@@ -6,13 +6,24 @@ written, so that no poll of anybody else waits for more than a slice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from base64 import b64encode
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workersai_contracts import error
 from workersai_emulator.admission import check_input
-from workersai_emulator.inference import Answer, Usage, answers, cost, estimate, texts_of
+from workersai_emulator.inference import (
+    Answer,
+    CannotMeet,
+    Usage,
+    answers,
+    cost,
+    generate,
+    read_only,
+    texts_of,
+)
 from workersai_emulator.json_text import dumps
+from workersai_emulator.limits import check_tokens
 from workersai_emulator.refusals import Refused
 from workersai_emulator.schema_walk import looks
 from workersai_emulator.validation import validator_for
@@ -25,6 +36,21 @@ if TYPE_CHECKING:
     from workersai_emulator.workbench import Workbench
 
 SLICE_TEXTS = 16
+#: How many texts may be gone through before a reply begins: they take some 20 ms.
+FORESEEN_TEXTS = 1000
+
+
+@dataclass(slots=True)
+class Bill:
+    """What a batch costs: its tokens are counted once, by whoever knows them first."""
+
+    count: Callable[[Usage], float | None] | None = None
+    neurons: float | None = None
+
+    def settle(self, usage: Usage) -> None:
+        """Count the tokens, unless they were counted."""
+        if self.count is not None:
+            self.neurons, self.count = self.count(usage), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +69,31 @@ class Finished:
     outputs: Mapping[int, bytes] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
     good_looks: set[str] = field(default_factory=set)
-    count: Callable[[Usage], object] | None = None
+    bill: Bill = field(default_factory=Bill)
+
+    def with_choices(
+        self,
+        outputs: Mapping[int, bytes],
+        failures: Mapping[int, str],
+        count: Callable[[Usage], float | None] | None,
+    ) -> Finished:
+        """The same with what rules chose for items, and who counts the usage."""
+        return replace(self, outputs=outputs, failures=failures, bill=Bill(count))
 
     @property
     def small(self) -> bool:
-        """Whether the whole is one slice, so that streaming would not pay."""
-        return len(self.requests) <= SLICE_TEXTS and sum(map(self._cost, self.requests)) <= SLICE_TEXTS
+        """Whether the whole is not much, so that streaming would not pay. Vectors are long, texts are short."""
+        return self._has_at_most(SLICE_TEXTS if self.card.answers == "embedding" else FORESEEN_TEXTS)
+
+    async def foresee(self) -> None:
+        """Settle the bill before the reply is computed, so that its header can tell it.
+
+        A small reply needs no foresight, and of one that is larger than `FORESEEN_TEXTS` it would take too long.
+        Facts: `settled.neurons`, `head.neurons`.
+        """
+        if self.bill.count is None or self.small or not self._has_at_most(FORESEEN_TEXTS):
+            return
+        self.bill.settle(await self.workbench.make(self._foreseen))
 
     async def pieces(self) -> AsyncGenerator[bytes]:
         """The members of the reply's object, without its braces, in pieces.
@@ -64,9 +109,19 @@ class Finished:
             usage += used
             yield comma + items
             comma = b","
-        if self.count is not None:
-            self.count(usage)
+        self.bill.settle(usage)
         yield b"]," + b'"usage":' + dumps(usage.as_json())
+
+    def _has_at_most(self, texts: int) -> bool:
+        return len(self.requests) <= texts and sum(map(self._cost, self.requests)) <= texts
+
+    def _foreseen(self) -> Usage:
+        """The usage of a batch of vectors, for which nothing is written."""
+        usage = Usage()
+        for index, item in enumerate(self.requests):
+            if self._refusal(index) is None:
+                usage += read_only(self.card, texts_of(self.card, item))
+        return usage
 
     def _slices(self) -> Iterator[list[int]]:
         chosen: list[int] = []
@@ -87,38 +142,48 @@ class Finished:
         return lambda: self._compute(indexes)
 
     def _compute(self, indexes: list[int]) -> tuple[bytes, Usage]:
-        refusals = [self._refusal(index) for index in indexes]
-        good = [index for index, refusal in zip(indexes, refusals, strict=True) if refusal is None]
-        asked = [index for index in good if index not in self.outputs]
-        computed = iter(answers(self.card, [self.requests[index] for index in asked]))
+        refusals = {index: self._refusal(index) for index in indexes}
+        asked = [index for index in indexes if refusals[index] is None and index not in self.outputs]
+        computed = dict(zip(asked, self._computed(asked), strict=True))
         usage, items = Usage(0, 0), []
-        for index, refusal in zip(indexes, refusals, strict=True):
-            if refusal is not None:
-                items.append(self._item(index, b"{}", refusal))
+        for index in indexes:
+            came = refusals[index] or computed.get(index) or self._chosen(index)
+            if isinstance(came, Refused):
+                items.append(self._item(index, b"{}", came))
                 continue
-            answer = self._chosen(index) if index in self.outputs else next(computed)
-            usage += answer.usage
-            items.append(self._item(index, answer.result, None))
+            usage += came.usage
+            items.append(self._item(index, _as_json(came), None))
         return b",".join(items), usage
+
+    def _computed(self, indexes: list[int]) -> Sequence[Answer | Refused]:
+        """What the model makes of these items; together where they have vectors, else one by one."""
+        if self.card.writes_text:
+            return [self._written(self.requests[index]) for index in indexes]
+        return answers(self.card, [self.requests[index] for index in indexes])
+
+    def _written(self, item: Any) -> Answer | Refused:
+        try:
+            return generate(self.card, item, "native")
+        except CannotMeet:
+            return Refused("json-mode.unmet")
+
+    def _chosen(self, index: int) -> Answer:
+        return chosen_answer(self.card, self.requests[index], self.outputs[index])
 
     def _refusal(self, index: int) -> Refused | None:
         if index in self.failures:
             return Refused(error(self.failures[index]), model=self.card.name)
-        look = looks(self.requests[index]) if validator_for(self.card).by_looks else None
-        if look in self.good_looks:
-            return None
+        request = self.requests[index]
+        look = looks(request) if validator_for(self.card).by_looks else None
         try:
-            check_input(self.card, self.requests[index], self.settings)
+            if look is None or look not in self.good_looks:
+                check_input(self.card, request, self.settings)
+            check_tokens(self.card, request, self.settings)
         except Refused as refused:
             return refused
         if look is not None:
             self.good_looks.add(look)
         return None
-
-    def _chosen(self, index: int) -> Answer:
-        """The answer that a rule chose for an item."""
-        read = sum(map(estimate, texts_of(self.card, self.requests[index])))
-        return Answer(self.outputs[index], Usage(read, 0))
 
     def _item(self, index: int, result: bytes, refusal: Refused | None) -> bytes:
         key = b"index" if self.settings.assumed("done.shape") == "results" else b"id"
@@ -147,3 +212,16 @@ class Finished:
         if self.settings.assumed("item.failed") == "error":
             return b'"error":' + dumps(message)
         return b'"errors":' + dumps([{"message": message, "code": refusal.row.code}])
+
+
+def chosen_answer(card: ModelCard, item: Mapping[str, Any], output: bytes) -> Answer:
+    """The answer that a rule chose for an item: what was read for it is counted all the same."""
+    return Answer(output, read_only(card, texts_of(card, item)))
+
+
+def _as_json(answer: Answer) -> bytes:
+    """What an item's answer is in a reply of JSON: bytes are base64 there. Fact: `settled.binary-items`."""
+    if answer.content_type == "application/json":
+        return answer.result
+    kind = answer.content_type.partition("/")[0]
+    return dumps({kind: b64encode(answer.result).decode()})

@@ -6,12 +6,15 @@ import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from workersai_emulator.options import Options, pairs
 from workersai_emulator.usage import PLANS
+
+if TYPE_CHECKING:
+    from workersai_emulator.api_tokens import Token
 
 _FLAGS = {
     "script": "--script",
@@ -60,7 +63,7 @@ def options_from(
         "script": general[0] if general else None,
         "scripts": pairs(tuple(text for text in script if text.startswith("@")), "--script"),
         "assumptions": pairs(assume, "--assume"),
-        "limits": {name: _bytes(text) for name, text in pairs(limit, "--limit").items()},
+        "limits": {name: _amount(text) for name, text in pairs(limit, "--limit").items()},
         "plan": plan,
         "worker_binding": worker_binding,
     }
@@ -72,10 +75,19 @@ def options_from(
     return Options(
         settings=settings,
         scenarios=tuple(_scenario(name) for name in scenario),
-        tokens=frozenset(api_token),
+        tokens=tuple(map(_token, api_token)),
         allowed_hosts=frozenset(allow_host),
         **plain,
     )
+
+
+def _token(text: str) -> Token:
+    from workersai_emulator.api_tokens import Token
+
+    try:
+        return Token.parse(text)
+    except ValueError as fault:
+        raise ValueError(f"--api-token: {fault}") from None
 
 
 def _scenario(name: str) -> str:
@@ -142,7 +154,12 @@ def _definitions(port: int) -> list[Callable[[Any], Any]]:
         ),
         _option("--seed", type=int, help="Gives the same ids and orders again; random unless given."),
         *_settings_definitions(),
-        _option("--api-token", multiple=True, help="A token to accept; without it any token passes."),
+        _option(
+            "--api-token",
+            multiple=True,
+            metavar="TOKEN[:read|edit|none][@ACCOUNT]",
+            help="A token to accept, for one account or all; without it any token passes.",
+        ),
         _option(
             "--allow-host",
             multiple=True,
@@ -179,15 +196,16 @@ def _settings_definitions() -> list[Callable[[Any], Any]]:
         _option(
             "--limit",
             multiple=True,
-            metavar="NAME=BYTES",
-            help="payload_bytes or body_bytes, in bytes, or none.",
+            metavar="NAME=AMOUNT",
+            help="payload_bytes, body_bytes, requests_per_minute, daily_neurons, text_tokens, call_tokens or "
+            "context_tokens: a number, none, or documented.",
         ),
         _option(
             "--plan",
             type=click.Choice(PLANS),
             default="free",
             show_default=True,
-            help="What usage beyond the day's free allocation is reckoned by.",
+            help="What is beyond the day's neurons: on free it is refused where daily_neurons is set, on paid billed.",
         ),
         _option(
             "--worker-binding/--no-worker-binding",
@@ -229,12 +247,9 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _bytes(text: str) -> int | None:
-    if text == "none":
-        return None
-    if not text.isdecimal():
-        raise ValueError(f"--limit: {text!r} is not a number of bytes, nor none")
-    return int(text)
+def _amount(text: str) -> int | str:
+    """A number; what the word means that it is otherwise, the settings know."""
+    return int(text) if text.isdecimal() and text.isascii() else text
 
 
 @click.command()

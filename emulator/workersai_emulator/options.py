@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 from workersai_emulator.settings import Settings
+
+if TYPE_CHECKING:
+    from workersai_emulator.api_tokens import Token
 
 DEFAULT_PORT = 8799
 
@@ -15,7 +19,7 @@ DEFAULT_PORT = 8799
 class Options:
     """How a server is to run.
 
-    `seed` None means a random one. `tokens` empty means that any token passes. `allowed_hosts` are names, beside
+    `seed` None means a random one. Without `tokens` any token passes. `allowed_hosts` are names, beside
     the loopback ones, under which the control plane and browsers may call. Bounds are on what batches keep.
     """
 
@@ -25,7 +29,7 @@ class Options:
     settings: Settings = field(default_factory=Settings)
     scenarios: tuple[str, ...] = ()
     worker_model: str | None = None
-    tokens: frozenset[str] = frozenset()
+    tokens: tuple[Token, ...] = ()
     allowed_hosts: frozenset[str] = frozenset()
     control_token: str | None = None
     store_bytes: int = 1_000_000_000

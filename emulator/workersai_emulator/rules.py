@@ -11,6 +11,7 @@ from workersai_emulator.effects import (
     Effect,
     Operation,
     OutputEffect,
+    StreamEffect,
     is_share,
     no_others,
     read_effect,
@@ -168,6 +169,10 @@ def _misses(rule: Rule, operation: Operation, model: str, inputs: object) -> lis
         misses.append(
             f"has an effect on {' and '.join(sorted(rule.effect.operations))}, not on a {operation}"
         )
+    if isinstance(rule.effect, StreamEffect) and not (
+        isinstance(inputs, dict) and inputs.get("stream") is True
+    ):
+        misses.append("is for a stream")
     if match.model is not None and match.model != model:
         misses.append(f"is for model {match.model}")
     if match.text is not None and not mentions(inputs, match.text):

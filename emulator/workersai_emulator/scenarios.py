@@ -44,6 +44,12 @@ _ALL = (
         "runs are refused with 429/3040; batches are taken, and wait until told to go on",
         [_on("run", error="capacity"), _on("submit", script="queued:hold, running:1, done")],
     ),
+    Scenario(
+        "busy",
+        "runs",
+        "no capacity for two seconds: runs wait for it, and with rejectIfBusy are refused at once with 429/3040",
+        [_on("run", busy="2s")],
+    ),
     Scenario("rate-limited", "runs and submits", "429/3021, worth retrying", _new_work(error="rate.minute")),
     Scenario(
         "daily-limit",

@@ -5,33 +5,34 @@ Nothing here knows HTTP; every dialect of the wire comes through `Service.run`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from workersai_contracts import ModelCard, error, model
-from workersai_emulator.accounts import Account, Accounts
-from workersai_emulator.admission import admit, check_input
+from workersai_contracts import error, model
+from workersai_emulator.accounts import Accounts
+from workersai_emulator.admission import admit
 from workersai_emulator.batches import Batches
 from workersai_emulator.clock import pause
 from workersai_emulator.effects import (
     AssumeEffect,
+    BusyEffect,
     DelayEffect,
     ErrorEffect,
     ItemsEffect,
-    Operation,
-    OutputEffect,
     ReplyEffect,
     ScriptEffect,
-    Spoiling,
     TransportEffect,
 )
-from workersai_emulator.finished import Finished
-from workersai_emulator.ids import chance, completion_order
-from workersai_emulator.inference import Usage, answers, cost
-from workersai_emulator.json_text import dumps, loads
-from workersai_emulator.refusals import Refused, refused_input
+from workersai_emulator.finished import chosen_answer
+from workersai_emulator.ids import chance
+from workersai_emulator.json_text import loads
+from workersai_emulator.limits import check_allowance, check_tokens
+from workersai_emulator.listing import listed
+from workersai_emulator.outcome import FailedStatus, Pending, Queued, Replayed, Result, Spoiled
+from workersai_emulator.refusals import Refused
 from workersai_emulator.rules import Rule, Rules, mentions
+from workersai_emulator.runs import LARGE_BODY, Runs
 from workersai_emulator.scenarios import scenario_rules
 from workersai_emulator.scripts import Script, Step
 from workersai_emulator.workbench import Workbench
@@ -39,105 +40,12 @@ from workersai_emulator.workbench import Workbench
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from workersai_emulator.effects import Effect
+    from workersai_contracts import ModelCard
+    from workersai_emulator.calls import Call
+    from workersai_emulator.effects import Effect, Spoiling
+    from workersai_emulator.outcome import Answered, Outcome
     from workersai_emulator.settings import Settings
     from workersai_emulator.store import Batch, Store
-
-Made = TypeVar("Made")
-
-LARGE_BODY = 256 * 1024
-QUICK_TEXTS = 4
-MANY_ITEMS = 500
-
-
-@dataclass(slots=True)
-class Trace:
-    """What decided a call: the rule that fired, or the one that nearly did, and what it assumes."""
-
-    rule: str = ""
-    nearly: str = ""
-    assumptions: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request to run a model, in any dialect: the inputs parsed, and as they came.
-
-    `queue` is the wish to queue them. `script` and `scenario`, from headers of the request, are for it alone.
-    """
-
-    account: Account
-    model: str
-    inputs: Any
-    body: bytes
-    queue: bool = False
-    script: Script | None = None
-    scenario: str | None = None
-    trace: Trace = field(default_factory=Trace)
-
-    @property
-    def settings(self) -> Settings:
-        """What holds for this call."""
-        settings = self.account.settings
-        return settings.assume(self.trace.assumptions) if self.trace.assumptions else settings
-
-    @property
-    def operation(self) -> Operation:
-        """What is asked for: `request_id` is looked for before anything else. Fact: `poll.request`."""
-        if isinstance(self.inputs, dict) and isinstance(self.inputs.get("request_id"), str):
-            return "poll"
-        return "submit" if self.queue else "run"
-
-
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """A submit was taken. Fact: `batch.submit`."""
-
-    request_id: str
-    model: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A batch waits. Fact: `poll.pending`."""
-
-    status: str
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class FailedStatus:
-    """A batch failed, told as a status. Fact: `batch.failed`, its alternative `status`."""
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What the model answers, as JSON bytes."""
-
-    json: bytes
-
-
-Answered = Queued | Pending | FailedStatus | Finished | Result
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A rule answers with this reply, whatever was asked."""
-
-    effect: ReplyEffect
-
-
-@dataclass(frozen=True, slots=True)
-class Spoiled:
-    """The outcome, if the request was taken, on a connection that is to be spoiled."""
-
-    spoiling: Spoiling
-    outcome: Answered | Refused | None
-
-
-Outcome = Answered | Replayed | Spoiled
 
 
 class Service:
@@ -147,6 +55,7 @@ class Service:
         self.accounts = Accounts(settings, scenarios)
         self.batches = Batches(store, seed)
         self.workbench = Workbench()
+        self._runs = Runs(self.workbench)
         self._seed = seed
 
     async def run(self, call: Call) -> Outcome:
@@ -155,7 +64,7 @@ class Service:
         At most one rule fires, and may answer instead, or change how.
         """
         card = model(call.model)
-        if card is None:
+        if card is None and call.listing is None:
             raise Refused("model.unknown", model=call.model)
         rule = await self._rule(call)
         effect = None if rule is None else rule.effect
@@ -166,22 +75,26 @@ class Service:
                 return Replayed(effect)
             case TransportEffect():
                 return await self._spoil(call, card, effect.spoiling)
-            case DelayEffect():
+            case BusyEffect() if call.busy_refused:
+                raise Refused("capacity")
+            case DelayEffect() | BusyEffect():
                 await pause(effect.seconds)
             case AssumeEffect():
                 call.trace.assumptions = effect.assumptions
         return await self._answer_call(call, card, effect)
 
-    async def _answer_call(self, call: Call, card: ModelCard, effect: Effect | None) -> Answered:
-        match call.operation:
-            case "poll":
-                return await self._poll(call, card)
-            case "submit":
-                return await self._submit(call, card, effect)
-            case "run":
-                return await self._run(call, card, effect)
+    async def _answer_call(self, call: Call, card: ModelCard | None, effect: Effect | None) -> Answered:
+        if card is None:
+            listing = partial(listed, call.listing, call.inputs, call.account.clock.now())
+            return await self.workbench.aside(listing, large=True)  # the first one reads all cards
+        if call.operation == "poll":
+            return await self._poll(call, card)
+        check_allowance(call.account, card, call.settings)
+        if call.operation == "submit":
+            return await self._submit(call, card, effect)
+        return await self._runs.run(call, card, effect, partial(self._outputs, call))
 
-    async def _spoil(self, call: Call, card: ModelCard, spoiling: Spoiling) -> Spoiled:
+    async def _spoil(self, call: Call, card: ModelCard | None, spoiling: Spoiling) -> Spoiled:
         if spoiling in {"reset-before", "hang"}:
             return Spoiled(spoiling, None)
         try:
@@ -233,13 +146,13 @@ class Service:
         if not queues:
             raise Refused("model.no-queue")
         admission = partial(admit, card, call.inputs, settings)
-        admitted = await self._aside(admission, large=len(call.body) > LARGE_BODY)
+        admitted = await self.workbench.aside(admission, large=len(call.body) > LARGE_BODY)
         script = effect.script if isinstance(effect, ScriptEffect) else settings.script_for(card.name)
         items = call.inputs["requests"] if admitted.form == "requests" else [call.inputs]
         failures: Mapping[int, str] = {}
         if isinstance(effect, ItemsEffect):
             choose = partial(self._failures, call, effect, items)
-            failures = await self._aside(choose, large=len(call.body) > LARGE_BODY)
+            failures = await self.workbench.aside(choose, large=len(call.body) > LARGE_BODY)
         batch = await self.batches.submit(
             call.account,
             card.name,
@@ -287,8 +200,9 @@ class Service:
         if batch.life.waiting:
             return Pending(batch.life.state, batch.request_id)
         if batch.life.state == "failed":
-            return self._failed(settings, batch)
-        return await self._finished(call.account, settings, batch)
+            row = error(batch.life.step.error or "batch.failed")
+            return self._failed(settings, Refused(row, model=batch.model))
+        return await self._finished(call, settings, batch)
 
     def _unknown(self, settings: Settings, wanted: str) -> Pending:
         answer = settings.assumed("poll.unknown")
@@ -297,70 +211,38 @@ class Service:
         row = error("poll.unknown")
         raise Refused(row if answer == "refused" else replace(row, status=404))
 
-    def _failed(self, settings: Settings, batch: Batch) -> FailedStatus:
-        refused = Refused(error(batch.life.step.error or "batch.failed"), model=batch.model)
+    def _failed(self, settings: Settings, refused: Refused) -> FailedStatus:
         if settings.assumed("batch.failed") == "status":
             return FailedStatus(refused.message())
         raise refused
 
-    async def _finished(self, account: Account, settings: Settings, batch: Batch) -> Answered:
+    async def _finished(self, call: Call, settings: Settings, batch: Batch) -> Answered:
+        """What a batch has come to. Facts: `poll.done`, `submit.bare`, `settled.neurons`, `settled.item-tokens`."""
         payload = await self.batches.store.payload(batch.key)
         card = model(batch.model)
         if payload is None or card is None:
             return self._unknown(settings, batch.request_id)
-        inputs = await self._aside(partial(loads, payload), large=batch.size > LARGE_BODY)
-        count = self._counter(account, card) if batch.life.entry.polls == 1 else None
+        inputs = await self.workbench.aside(partial(loads, payload), large=batch.size > LARGE_BODY)
+        first = batch.life.entry.polls == 1
         if batch.form == "requests" or settings.assumed("submit.bare") == "batch":
             requests = inputs["requests"] if batch.form == "requests" else [inputs]
-            told = await self._told(card, requests, batch.request_id, settings)
-            return replace(told, outputs=batch.outputs, failures=batch.failures, count=count)
+            told = await self._runs.told(card, requests, batch.request_id, settings)
+            count = partial(self._runs.count, call, card) if first else None
+            return told.with_choices(batch.outputs, batch.failures, count)
         if 0 in batch.failures:
             raise Refused(error(batch.failures[0]), model=batch.model)
-        return Result(batch.outputs.get(0) or await self._answer(card, inputs, count))
-
-    async def _run(self, call: Call, card: ModelCard, effect: Effect | None) -> Answered:
-        """Facts: `batch.query.body`, `submit.no-query`."""
-        settings = call.settings
-        large = len(call.body) > LARGE_BODY
-        if not isinstance(call.inputs, dict) or "requests" not in call.inputs:
-            await self._aside(partial(check_input, card, call.inputs, settings), large=large)
-            if isinstance(effect, OutputEffect):
-                return Result(dumps(effect.output))
-            return Result(await self._answer(card, call.inputs, self._counter(call.account, card)))
-        if settings.assumed("submit.no-query") == "refused":
-            raise refused_input("Additional or unevaluated properties '/requests' at '/' not allowed")
-        admitted = await self._aside(partial(admit, card, call.inputs, settings), large=large)
-        if not admitted.runs:
-            raise Refused("batch.invalid")
-        requests = call.inputs["requests"]
-        told = await self._told(card, requests, call.body, settings)
-        outputs, count = self._outputs(call, requests), self._counter(call.account, card)
-        return replace(told, outputs=outputs, count=count)
-
-    def _counter(self, account: Account, card: ModelCard) -> Callable[[Usage], None]:
-        return lambda used: account.usage.add(card, used.prompt_tokens, used.completion_tokens)
-
-    async def _answer(
-        self, card: ModelCard, inputs: dict[str, Any], count: Callable[[Usage], None] | None
-    ) -> bytes:
-        job = partial(answers, card, [inputs])
-        answer = await self._aside(job, large=cost(card, inputs) > QUICK_TEXTS)
-        if count is not None:
-            count(answer[0].usage)
-        return answer[0].result
-
-    async def _told(
-        self, card: ModelCard, requests: list[Any], drawn_from: str | bytes, settings: Settings
-    ) -> Finished:
-        """The items in the order in which they got done. Fact: `done.order`."""
-        if settings.assumed("done.order") == "request":
-            return Finished(card, requests, range(len(requests)), settings, self.workbench)
-        drawing = partial(completion_order, drawn_from, len(requests))
-        order = await self._aside(drawing, large=len(requests) > MANY_ITEMS)
-        return Finished(card, requests, order, settings, self.workbench)
-
-    async def _aside(self, job: Callable[[], Made], *, large: bool) -> Made:
-        return await self.workbench.make(job) if large else job()
+        large = batch.size > LARGE_BODY
+        try:
+            await self.workbench.aside(partial(check_tokens, card, inputs, settings), large=large)
+        except Refused as refused:
+            return self._failed(settings, refused)
+        if 0 in batch.outputs:
+            choosing = partial(chosen_answer, card, inputs, batch.outputs[0])
+            answer = await self.workbench.aside(choosing, large=large)
+        else:
+            answer = await self._runs.bare(card, inputs)
+        neurons = self._runs.count(call, card, answer.usage) if first else None
+        return Result(answer.result, answer.content_type, neurons)
 
 
 def _runnable(script: Script, *, runs: bool) -> Script:

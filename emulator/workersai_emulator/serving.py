@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from workersai_emulator.api_tokens import credentials
 from workersai_emulator.console import greeting, printer
 from workersai_emulator.environment import variables
-from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
 from workersai_emulator.options import Options, url_of
 from workersai_emulator.plane import HttpPlane
 from workersai_emulator.server import Server
@@ -67,9 +67,9 @@ async def serve_for(command: Sequence[str], options: Options, *, verdict: bool =
     child = _Child()
     _on_signals(child.pass_on)
     async with _listening(options, every=False, colour=False) as (url, server):
-        token = min(options.tokens, default=DEVELOPMENT_TOKEN)
+        account_id, token = credentials(options.tokens)
         _say(f"workersai-emulator: {url}, seed {server.seed}")
-        child.start(command, {**os.environ, **variables(url, DEVELOPMENT_ACCOUNT, token)})
+        child.start(command, {**os.environ, **variables(url, account_id, token)})
         code = await asyncio.to_thread(child.wait)
         judged = await asyncio.to_thread(_verdict, url, options.control_token) if verdict else Verdict(())
     for line in _told(judged) if verdict else ():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from workersai_contracts import assumptions, model
 from workersai_emulator.scripts import Script
@@ -14,9 +14,27 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1_000_000
 
+#: A number, None for no limit, or the service's own figure.
+Limit = int | Literal["documented"] | None
+DOCUMENTED: Final = "documented"
+
 LIMITS = {
     "payload_bytes": "a submit's body is refused from this size on (Fact: `batch.limit`)",
     "body_bytes": "any other body is refused from this size on (Fact: `body.limit`)",
+    "requests_per_minute": "more runs and submits of a model in a minute are refused "
+    "(Facts: `limits.rate`, `settled.rate`)",
+    "daily_neurons": "on the free plan, runs and submits are refused when the day has used so many neurons, and models "
+    "of the paid plan always (Facts: `limits.neurons`, `plan.paid`)",
+    "text_tokens": "a longer text for bge-m3 is refused (Fact: `models.context`)",
+    "call_tokens": "bge-m3 is refused more, as texts times the longest (Fact: `models.context`)",
+    "context_tokens": "what a text model reads and may write is refused beyond it (Fact: `context.window`)",
+}
+
+#: Off where a test would be surprised by what its clock does, or does not.
+_DEFAULTS: Final[Mapping[str, Limit]] = {
+    **dict.fromkeys(LIMITS, DOCUMENTED),
+    "requests_per_minute": None,
+    "daily_neurons": None,
 }
 
 KEYS = ("script", "scripts", "assumptions", "limits", "plan", "worker_binding")
@@ -29,7 +47,7 @@ class Settings:
     script: Script | None = None
     scripts: Mapping[str, Script] = field(default_factory=dict)
     assumptions: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, int | None] = field(default_factory=dict)
+    limits: Mapping[str, Limit] = field(default_factory=dict)
     plan: Plan | None = None
     worker_binding: bool | None = None
 
@@ -76,19 +94,21 @@ class Settings:
         """Which alternative of an open fact holds."""
         return self.assumptions.get(fact_id) or assumptions()[fact_id].default
 
+    def limit(self, name: str, documented: int | None) -> int | None:
+        """The limit of this name that holds, given the service's own; None for none."""
+        said = self.limits.get(name, _DEFAULTS[name])
+        return documented if isinstance(said, str) else said
+
     @property
     def payload_bytes(self) -> int | None:
         """The size from which on a submit's body is too large. Facts: `batch.limit`, `submit.too-large`."""
-        if "payload_bytes" in self.limits:
-            return self.limits["payload_bytes"]
-        return 10 * MEGABYTE if self.assumed("submit.too-large") == "decimal" else 10 * 2**20
+        decimal = self.assumed("submit.too-large") == "decimal"
+        return self.limit("payload_bytes", 10 * MEGABYTE if decimal else 10 * 2**20)
 
     @property
     def body_bytes(self) -> int | None:
         """The size from which on any other body is too large. Fact: `body.limit`."""
-        if "body_bytes" in self.limits:
-            return self.limits["body_bytes"]
-        return 25 * MEGABYTE if self.assumed("body.limit") == "25 MB" else None
+        return self.limit("body_bytes", 25 * MEGABYTE if self.assumed("body.limit") == "25 MB" else None)
 
     def as_json(self) -> dict[str, Any]:
         """Every setting with what it is now, spelled as `parse` reads it."""
@@ -96,7 +116,12 @@ class Settings:
             "script": str(self.script or Script.parse("default")),
             "scripts": {name: str(script) for name, script in self.scripts.items()},
             "assumptions": {fact_id: self.assumed(fact_id) for fact_id in assumptions()},
-            "limits": {"payload_bytes": self.payload_bytes, "body_bytes": self.body_bytes},
+            "limits": {
+                **_DEFAULTS,
+                **self.limits,
+                "payload_bytes": self.payload_bytes,
+                "body_bytes": self.body_bytes,
+            },
             "plan": self.plan or "free",
             "worker_binding": self.worker_binding is not False,
         }
@@ -134,11 +159,15 @@ def _plan(name: object) -> Plan | None:
     return chosen
 
 
-def _limit(name: str, amount: object) -> int | None:
+def _limit(name: str, amount: object) -> Limit:
     if name not in LIMITS:
         raise ValueError(f"limits: there is no {name!r}; there are {', '.join(LIMITS)}")
-    if amount is None:
+    if amount is None or amount == "none":
         return None
+    if amount == DOCUMENTED:
+        return DOCUMENTED
     if isinstance(amount, bool) or not isinstance(amount, int) or amount < 1:
-        raise ValueError(f"limits: {name} is a number of bytes from 1 on, or null for none, not {amount!r}")
+        raise ValueError(
+            f"limits: {name} is a number from 1 on, none (null in JSON) or documented, not {amount!r}"
+        )
     return amount

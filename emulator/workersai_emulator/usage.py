@@ -1,6 +1,6 @@
-"""Usage: the neurons and tokens of an account's day, by model, and what they would have cost.
+"""Usage: the neurons and tokens of an account's day, by model, and what they would have cost; and its minute.
 
-A day is a UTC day on the account's own clock. Facts: `limits.neurons`, `limits.prices`.
+A day is a UTC day on the account's own clock, a minute one of its minutes. Facts: `limits.neurons`, `limits.prices`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ALLOCATION = 10_000
 USD_PER_NEURON = 0.011 / 1000
 _DAY_SECONDS = 86_400
+_MINUTE_SECONDS = 60
 _MILLION = 1_000_000
 
 Plan = Literal["free", "paid"]
@@ -60,7 +61,7 @@ class ModelUsage:
 class DayTotal:
     """A day of use. `cost_usd` is what a live account would pay on the paid plan beyond the free allocation.
 
-    `day` is its date, `allocation` the neurons that are free in it.
+    `day` is its date, `allocation` the neurons that are free in it, and `left` what is left of them.
     """
 
     day: str
@@ -71,17 +72,25 @@ class DayTotal:
     models: Mapping[str, ModelUsage] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, day: str, plan: Plan, models: Mapping[str, ModelUsage]) -> DayTotal:
+    def of(
+        cls, day: str, plan: Plan, models: Mapping[str, ModelUsage], allocation: int = ALLOCATION
+    ) -> DayTotal:
         """The total of what models were used for. Facts: `limits.neurons`, `limits.prices`."""
-        neurons = sum(used.neurons for used in models.values())
-        cost = max(0.0, neurons - ALLOCATION) * USD_PER_NEURON if plan == "paid" else 0.0
-        return cls(day, plan, ALLOCATION, round(neurons, 6), round(cost, 6), models)
+        neurons = _neurons(models)
+        cost = max(0.0, neurons - allocation) * USD_PER_NEURON if plan == "paid" else 0.0
+        return cls(day, plan, allocation, round(neurons, 6), round(cost, 6), models)
+
+    @property
+    def left(self) -> float:
+        """The neurons that are still free today."""
+        return round(max(0.0, self.allocation - self.neurons), 6)
 
     @classmethod
     def read(cls, shown: Mapping[str, Any]) -> DayTotal:
         """Read what the control plane shows."""
         models = {name: ModelUsage(**used) for name, used in shown["models"].items()}
-        return cls(**{**shown, "models": models})
+        said = {key: value for key, value in shown.items() if key != "left"}
+        return cls(**{**said, "models": models})
 
     def as_json(self) -> dict[str, Any]:
         """As the control plane shows it."""
@@ -90,6 +99,7 @@ class DayTotal:
             "plan": self.plan,
             "allocation": self.allocation,
             "neurons": self.neurons,
+            "left": self.left,
             "cost_usd": self.cost_usd,
             "models": {name: used.as_json() for name, used in self.models.items()},
         }
@@ -110,10 +120,15 @@ class DayUsage:
 
         Facts: `limits.neurons`, `settled.neurons`.
         """
-        neurons, unpriced = _neurons(card, prompt_tokens, completion_tokens)
-        used = ModelUsage(1, prompt_tokens, completion_tokens, neurons, unpriced)
+        neurons = neurons_of(card, prompt_tokens, completion_tokens)
+        used = ModelUsage(1, prompt_tokens, completion_tokens, neurons or 0.0, neurons is None)
         today = self.today
         today[card.name] = today.get(card.name, ModelUsage()) + used
+
+    @property
+    def neurons(self) -> float:
+        """The neurons of today, all models together."""
+        return _neurons(self.today)
 
     @property
     def today(self) -> dict[str, ModelUsage]:
@@ -122,6 +137,28 @@ class DayUsage:
         if day != self._day:
             self._day, self._models = day, {}
         return self._models
+
+
+class MinuteCount:
+    """The runs and submits of one account in the minute that its clock shows, by model. Fact: `settled.rate`."""
+
+    __slots__ = ("_minute", "_now", "_taken")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._minute = 0
+        self._taken: dict[str, int] = {}
+
+    def take(self, model_name: str, most: int | None) -> bool:
+        """Count one more of a model, unless the minute has as many as it may; says whether it was counted."""
+        minute = int(self._now() // _MINUTE_SECONDS)
+        if minute != self._minute:
+            self._minute, self._taken = minute, {}
+        taken = self._taken.get(model_name, 0)
+        if most is not None and taken >= most:
+            return False
+        self._taken[model_name] = taken + 1
+        return True
 
 
 def date_of(now: float) -> str:
@@ -138,8 +175,13 @@ def together(days: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
     return total
 
 
-def _neurons(card: ModelCard, prompt_tokens: int, completion_tokens: int) -> tuple[float, bool]:
+def _neurons(models: Mapping[str, ModelUsage]) -> float:
+    return sum(used.neurons for used in models.values())
+
+
+def neurons_of(card: ModelCard, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """What so many tokens cost; None where the model's price is not by tokens. Fact: `limits.prices`."""
     read, written = card.neurons_per_million_input, card.neurons_per_million_output
     if read is None and written is None:
-        return 0.0, True
-    return (prompt_tokens * (read or 0.0) + completion_tokens * (written or 0.0)) / _MILLION, False
+        return None
+    return (prompt_tokens * (read or 0.0) + completion_tokens * (written or 0.0)) / _MILLION

@@ -231,7 +231,8 @@ def _match_of(pattern: str) -> Callable[[Any], bool]:
         raise ValueError(
             f"pattern {pattern!r} may differ between Python and JavaScript; keep to literals, sets, counts"
         )
-    search = re.compile(pattern).search
+    # To JavaScript the end is the very end; Python's sign for it also fits before a last line break.
+    search = re.compile(rf"{pattern[:-1]}\Z" if pattern.endswith("$") else pattern).search
 
     def holds(value: Any) -> bool:
         try:
@@ -259,9 +260,10 @@ def _multiple_of(limit: float) -> Callable[[float], bool]:
     return holds
 
 
-#: What the two languages read alike: letters, digits and a few signs, sets of them, and counts of either.
+#: What the two languages read alike: letters, digits and a few signs, sets of them, and counts of either,
+#: between a start and an end.
 _COMMON_PATTERN: Final = re.compile(
-    r"\^?(?:(?:[\w ,:;/@=-]|\[[\w-]+\])(?:[*+?]|\{\d+(?:,\d*)?\})?)*", re.ASCII
+    r"\^?(?:(?:[\w ,:;/@=-]|\[[\w-]+\])(?:[*+?]|\{\d+(?:,\d*)?\})?)*\$?", re.ASCII
 )
 
 #: In the order in which they are looked at: a test of a value, and the complaint before and after the path.

@@ -22,6 +22,10 @@ class Workbench:
         """What the job returns; what it raises is raised here."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, job)
 
+    async def aside(self, job: Callable[[], Made], *, large: bool) -> Made:
+        """What the job returns; only a large one goes to the thread, for a small one costs less than the way there."""
+        return await self.make(job) if large else job()
+
     async def one_ahead(self, jobs: Iterator[Callable[[], Made]]) -> AsyncGenerator[Made]:
         """What each job returns, in order; the next is under way while the caller uses the last."""
         loop = asyncio.get_running_loop()

@@ -10,24 +10,40 @@ from workersai_emulator.refusals import Refused
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from workersai_emulator.api_tokens import Token
+
 _BEARER = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 
 
-def authorize(headers: Mapping[str, str], tokens: Collection[str]) -> None:
-    """Pass a request with a token, any token where `tokens` is empty. Raises Refused.
+def authorize(
+    headers: Mapping[str, str], tokens: Collection[Token], account_id: str, *, edits: bool = False
+) -> None:
+    """Pass a request with a token that may do this in the account, any token where `tokens` is empty.
 
-    A key with its email passes like a token, since the refusal of none asks for them.
-    Facts: `auth.missing`, `auth.malformed`, `auth.unknown`.
+    A key with its email passes like a token, since the refusal of none asks for them. Raises Refused.
+    Facts: `auth.missing`, `auth.malformed`, `auth.unknown`, `auth.forbidden`, `auth.permissions`,
+    `auth.no-permission`.
     """
+    value = _credential(headers)
+    if not tokens:
+        return
+    known = [token for token in tokens if token.value == value]
+    if not known:
+        raise Refused("auth.unknown")
+    permissions = {token.permission for token in known if token.account_id in {None, account_id}}
+    if permissions == {"none"}:
+        raise Refused("auth.unknown")
+    if not permissions or (edits and "edit" not in permissions):
+        raise Refused("auth.forbidden")
+
+
+def _credential(headers: Mapping[str, str]) -> str:
     header = headers.get("Authorization")
     if header is not None:
         bearer = _BEARER.fullmatch(header.strip())
         if bearer is None:
             raise Refused("auth.malformed")
-        token = bearer[1]
-    elif "X-Auth-Email" in headers and "X-Auth-Key" in headers:
-        token = headers["X-Auth-Key"]
-    else:
-        raise Refused("auth.missing")
-    if tokens and token not in tokens:
-        raise Refused("auth.unknown")
+        return bearer[1]
+    if "X-Auth-Email" in headers and "X-Auth-Key" in headers:
+        return headers["X-Auth-Key"]
+    raise Refused("auth.missing")

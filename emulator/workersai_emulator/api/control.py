@@ -34,7 +34,7 @@ from workersai_emulator.refusals import Refused
 from workersai_emulator.scenarios import SCENARIOS, begin_scenario
 from workersai_emulator.scripts import STATES
 from workersai_emulator.settings import Settings
-from workersai_emulator.usage import DayTotal, date_of, together
+from workersai_emulator.usage import ALLOCATION, DayTotal, date_of, together
 from workersai_emulator.verdict import Verdict, judge
 
 if TYPE_CHECKING:
@@ -248,7 +248,9 @@ class Control:
         _only(said, ())
         models = together(account.usage.today for account in self._meant(one))
         owner = one or self._service.accounts.defaults
-        total = DayTotal.of(date_of(owner.clock.now()), owner.settings.plan or "free", models)
+        settings = owner.settings
+        allocation = settings.limit("daily_neurons", ALLOCATION) or ALLOCATION
+        total = DayTotal.of(date_of(owner.clock.now()), settings.plan or "free", models, allocation)
         return json_reply(200, total.as_json())
 
     async def _facts(self, said: Said, item: str) -> Reply:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from workersai_emulator.accounts import Account
     from workersai_emulator.api.exchange import Exchange, Slip
-    from workersai_emulator.service import Call
+    from workersai_emulator.calls import Call
 
 # By how the user agent begins; the first that fits.
 _CLIENTS = {

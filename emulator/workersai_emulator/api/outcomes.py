@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from workersai_emulator.api.reply import Reply
 from workersai_emulator.finished import Finished
 from workersai_emulator.json_text import dumps
+from workersai_emulator.outcome import FailedStatus, Pending, Queued, Replayed, Result, Spoiled
 from workersai_emulator.refusals import Refused
-from workersai_emulator.service import FailedStatus, Pending, Queued, Replayed, Result, Spoiled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from workersai_emulator.api.exchange import Exchange
-    from workersai_emulator.service import Answered, Outcome
+    from workersai_emulator.outcome import Answered, Outcome
 
 
 async def rendered(
@@ -54,7 +54,12 @@ def bare(outcome: Queued | Pending | FailedStatus | Result) -> bytes:
         case FailedStatus():
             return dumps({"status": "failed", "error": outcome.error})
         case Result():
-            return outcome.json
+            return outcome.content
+
+
+def neurons_header(neurons: float | None) -> dict[str, str]:
+    """What the answer cost, where that is known. Fact: `head.neurons`."""
+    return {} if neurons is None else {"cf-ai-neurons": f"{neurons:.2f}"}
 
 
 def _note(exchange: Exchange, outcome: Answered) -> None:

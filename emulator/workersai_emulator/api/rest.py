@@ -1,151 +1,198 @@
-"""The REST dialect: `/client/v4/accounts/{account_id}/ai/run/{model}`."""
+"""The REST dialect: `/client/v4/accounts/{account_id}/ai/…`, and the AI Gateway's path to the same."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
 
 from workersai_contracts import model
-from workersai_emulator.accounts import Account, is_account_id
+from workersai_emulator.api import envelopes, openai
 from workersai_emulator.api.authorization import authorize
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.events import EVENT_STREAM, events
 from workersai_emulator.api.observing import arrived, observe
-from workersai_emulator.api.outcomes import bare, rendered
+from workersai_emulator.api.outcomes import neurons_header, rendered
 from workersai_emulator.api.reply import Reply, tool_refusal
+from workersai_emulator.api.routes import GATEWAY_PREFIX, REST_PREFIX, Route, route
 from workersai_emulator.api.wishes import wishes
+from workersai_emulator.calls import Call, Form
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import DEVELOPMENT_TOKEN, exchange_id
-from workersai_emulator.json_text import dumps, loads
+from workersai_emulator.json_text import loads
+from workersai_emulator.outcome import Queued, Result, Streamed
 from workersai_emulator.refusals import Refused, refused_input
-from workersai_emulator.service import LARGE_BODY, Answered, Call, Queued, Service
+from workersai_emulator.runs import LARGE_BODY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection
+    from collections.abc import Collection
 
     from aiohttp.web import BaseRequest
 
+    from workersai_emulator.accounts import Account
     from workersai_emulator.api.exchange import Exchange
+    from workersai_emulator.api_tokens import Token
+    from workersai_emulator.outcome import Answered
+    from workersai_emulator.service import Service
 
-PREFIX = "/client/v4/"
+PREFIXES = (REST_PREFIX, GATEWAY_PREFIX)
 _HINTS = {
     "auth.missing": f"send 'Authorization: Bearer {DEVELOPMENT_TOKEN}'; without --api-token any token will do",
 }
 _QUEUE_IN_BODY = "queueRequest is in the body, where the service ignores it; it belongs in the query"
-_ENDING = b',"success":true,"errors":[],"messages":[]}'
+_FORMS: dict[str, Form] = {"chat": "chat", "embeddings": "embeddings", "responses": "responses"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One request on its way through: where it leads, whose it is, and the id that it reached Workers AI under."""
+
+    request: BaseRequest
+    route: Route
+    account: Account
+    exchange: Exchange
+    reached: str
+    queue: bool
+
+    @property
+    def form(self) -> Form:
+        return _FORMS.get(self.route.surface, "native")
+
+    def refusal(self, refused: Refused) -> Reply:
+        """A refusal in the form that this surface has for it."""
+        self.exchange.code, self.exchange.why = refused.row.code, refused.description
+        self.exchange.retry_after = refused.retry_after
+        if self.form == "native":
+            return envelopes.refusal(refused, self.reached)
+        return openai.refusal(
+            refused, self.reached, self.form, self.account.settings.assumed("openai.errors")
+        )
+
+    def error_event(self, refused: Refused) -> bytes:
+        """The same as the last event of a stream."""
+        if self.form == "native":
+            return envelopes.ai_error(refused, self.reached)
+        return openai.error_body(
+            refused, self.reached, self.form, self.account.settings.assumed("openai.errors")
+        )
 
 
 class Rest:
-    """Answers in the two envelopes: the router's, and Workers AI's own.
+    """Answers every path of the API that leads to Workers AI.
 
     Facts: `env.edge`, `env.ai`, `env.success`, `head.req-id`.
     """
 
-    def __init__(self, service: Service, seed: int, tokens: Collection[str]) -> None:
+    def __init__(self, service: Service, seed: int, tokens: Collection[Token]) -> None:
         self._service = service
         self._seed = seed
         self._tokens = tokens
 
-    async def answer(self, request: BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
-        """Answer one request, whatever it is."""
+    async def answer(
+        self, request: BaseRequest, path: str, query: str, exchange: Exchange, *, trusted: bool = False
+    ) -> Reply:
+        """Answer one request, whatever it is; one that comes through a binding needs no credentials."""
         try:
-            account, model_name = self._route(request, path)
+            way = route(request.method, path)
+            edits = way.surface == "new-finetune"
+            if not trusted:
+                authorize(request.headers, self._tokens, way.account_id, edits=edits)
+            if edits:
+                raise Refused("route.method", method=request.method)
+            if way.surface == "run" and model(way.model) is None:
+                raise Refused("route.none")
         except Refused as refused:
             exchange.code, exchange.why = refused.row.code, refused.description
             exchange.hint = _HINTS.get(refused.row.id, "")
-            return _edge_refusal(refused)
-        arrived(exchange, account, model_name, request.headers.get("User-Agent"))
+            return envelopes.edge_refusal(refused)
+        account = self._service.accounts.get(way.account_id)
+        arrived(exchange, account, way.model, request.headers.get("User-Agent"))
         account.exchanges += 1
         reached = exchange_id(self._seed, account.id, account.exchanges)
+        asked = _Asked(request, way, account, exchange, reached, _wants_queue(query))
         try:
-            return await self._run(request, account, model_name, query, exchange=exchange, reached=reached)
+            return await (self._run(asked) if request.method == "POST" else self._list(asked, query))
         except Refused as refused:
-            return self._refusal(reached, exchange, refused)
+            return asked.refusal(refused)
 
-    def _route(self, request: BaseRequest, path: str) -> tuple[Account, str]:
-        """Who is meant, and which model. Facts: `route.method`, `route.none`."""
-        account_id, model_name = _places(path)
-        if request.method != "POST":
-            raise Refused("route.method", method=request.method)
-        authorize(request.headers, self._tokens)
-        if model_name is None:
-            raise Refused("route.none")
-        return self._service.accounts.get(account_id), model_name
-
-    async def _run(
-        self,
-        request: BaseRequest,
-        account: Account,
-        model_name: str,
-        query: str,
-        *,
-        exchange: Exchange,
-        reached: str,
-    ) -> Reply:
-        queue = _wants_queue(query)
+    async def _run(self, asked: _Asked) -> Reply:
+        account, exchange = asked.account, asked.exchange
         try:
-            wished = wishes(request.headers)
+            wished = wishes(asked.request.headers)
         except ValueError as fault:
             return tool_refusal(400, str(fault))
-        settings = account.settings
-        limit = settings.payload_bytes if queue else settings.body_bytes
-        body = await self._body(request, account, limit)
-        inputs = await self._inputs(account, body)
-        call = Call(account, model_name, inputs, body, queue, wished.script, wished.scenario)
+        queue = asked.queue and asked.form == "native"
+        limit = account.settings.payload_bytes if queue else account.settings.body_bytes
+        body = await self._body(asked, limit)
+        model_name, said, raw = await self._inputs(asked, body)
+        inputs = _without_options(said)
+        exchange.model = model_name
+        call = Call(
+            account,
+            model_name,
+            inputs,
+            body,
+            queue=queue,
+            form=asked.form,
+            raw=raw,
+            busy_refused=_refuses_to_wait(said),
+            script=wished.script,
+            scenario=wished.scenario,
+        )
         await self._observe(exchange, call, limit)
         if "queue-in-body" in exchange.slips:
             exchange.why = exchange.hint = _QUEUE_IN_BODY
+        return await self._serve(asked, call)
+
+    async def _list(self, asked: _Asked, query: str) -> Reply:
+        asked.exchange.operation = "models"
+        listing: Any = asked.route.surface
+        call = Call(asked.account, "", dict(parse_qsl(query)), b"", listing=listing)
+        return await self._serve(asked, call)
+
+    async def _serve(self, asked: _Asked, call: Call) -> Reply:
         try:
             outcome = await self._service.run(call)
         finally:
-            exchange.rule, exchange.nearly = call.trace.rule, call.trace.nearly
-        refusal = partial(self._refusal, reached, exchange)
-        return await rendered(outcome, exchange, partial(_answered, call, reached), refusal)
+            asked.exchange.rule, asked.exchange.nearly = call.trace.rule, call.trace.nearly
+        return await rendered(outcome, asked.exchange, partial(_answered, call, asked), asked.refusal)
 
-    def _refusal(self, reached: str, exchange: Exchange, refused: Refused) -> Reply:
-        """A refusal in the envelope of whoever refuses; what Workers AI never saw has no `cf-ai-req-id`."""
-        exchange.code, exchange.why = refused.row.code, refused.description
-        exchange.retry_after = refused.retry_after
-        return _edge_refusal(refused) if refused.row.envelope == "edge" else _ai_refusal(refused, reached)
-
-    async def _body(self, request: BaseRequest, account: Account, limit: int | None) -> bytes:
+    async def _body(self, asked: _Asked, limit: int | None) -> bytes:
         try:
-            return await read_body(request, limit)
+            return await read_body(asked.request, limit)
         except BadBody as bad:
-            raise _not_json(account, str(bad)) from None
+            raise _not_json(asked.account, str(bad)) from None
 
     async def _observe(self, exchange: Exchange, call: Call, limit: int | None) -> None:
-        if len(call.body) > LARGE_BODY:
-            await self._service.workbench.make(partial(observe, exchange, call, limit))
-        else:
-            observe(exchange, call, limit)
+        job = partial(observe, exchange, call, limit)
+        await self._service.workbench.aside(job, large=len(call.body) > LARGE_BODY)
 
-    async def _inputs(self, account: Account, body: bytes) -> Any:
-        """What the body says. Fact: `body.not-json`."""
+    async def _inputs(self, asked: _Asked, body: bytes) -> tuple[str, Any, bool]:
+        """The model, its inputs, and whether they came raw.
+
+        Facts: `body.not-json`, `sync.run-body`, `sync.raw-body`, `openai.run`.
+        """
+        named = asked.route.model
         try:
-            if len(body) > LARGE_BODY:
-                return await self._service.workbench.make(partial(loads, body))
-            return loads(body)
+            said = await self._service.workbench.aside(partial(loads, body), large=len(body) > LARGE_BODY)
         except ValueError as bad:
-            raise _not_json(account, str(bad)) from None
-
-
-@lru_cache(maxsize=512)
-def _places(path: str) -> tuple[str, str | None]:
-    """The account and the model that a path names; the model None where nobody knows it.
-
-    A model comes raw, with `%40`, and with `%2F`. Facts: `route.none`, `route.account`, `sync.path`.
-    """
-    parts = path.split("/", 7)
-    if len(parts) < 6 or parts[1:4] != ["client", "v4", "accounts"] or parts[5] != "ai":
-        raise Refused("route.none")
-    if not is_account_id(parts[4]):
-        raise Refused("route.account", path=path)
-    if len(parts) < 8 or parts[6] != "run":
-        raise Refused("route.none")
-    card = model(unquote(parts[7]))
-    return parts[4], None if card is None else card.name
+            card = model(named) if named and not asked.queue else None
+            if card is None or card.raw_input is None or not body:
+                raise _not_json(asked.account, str(bad)) from None
+            return named, {card.raw_input: body}, True
+        if named:
+            return named, said, False
+        if not isinstance(said, dict) or not isinstance(said.get("model"), str):
+            raise refused_input("required properties at '/' are 'model'")
+        if asked.form != "native":
+            return said["model"], said, False
+        inputs = said.get("input")
+        if inputs is None:
+            inputs = {}
+        if isinstance(inputs, dict) and "options" in said:
+            inputs = {**inputs, "options": said["options"]}
+        return said["model"], inputs, False
 
 
 @lru_cache(maxsize=512)
@@ -154,47 +201,46 @@ def _wants_queue(query: str) -> bool:
     return dict(parse_qsl(query)).get("queueRequest") == "true"
 
 
+def _refuses_to_wait(said: Any) -> bool:
+    """Whether a run asks to be refused at once when there is no capacity. Fact: `sync.busy`."""
+    options = said.get("options") if isinstance(said, dict) else None
+    return isinstance(options, dict) and options.get("rejectIfBusy") is True
+
+
+def _without_options(said: Any) -> Any:
+    """The inputs without what is said to the service about the run, which no model's schema knows.
+
+    Fact: `sync.busy`.
+    """
+    if not isinstance(said, dict) or not isinstance(said.get("options"), dict):
+        return said
+    return {name: value for name, value in said.items() if name != "options"}
+
+
 def _not_json(account: Account, fault: str) -> Refused:
     if account.settings.assumed("body.not-json") == "5006":
         return refused_input(f"the body is not JSON: {fault}")
     return Refused("request.incomplete", what="body")
 
 
-async def _answered(call: Call, reached: str, outcome: Answered) -> Reply:
-    """A success in its envelope. Facts: `env.success`, `submit.status`, `head.req-id`."""
+async def _answered(call: Call, asked: _Asked, outcome: Answered) -> Reply:
+    """A success: in its envelope, bare in OpenAI's forms and where it is no JSON, or as events.
+
+    Facts: `env.success`, `submit.status`, `head.req-id`, `head.neurons`, `head.sse`, `openai.run`, `sync.binary`.
+    """
+    headers = {"cf-ai-req-id": asked.reached}
+    if isinstance(outcome, Streamed):
+        error = b"" if outcome.refused is None else asked.error_event(outcome.refused)
+        told = events(outcome, error, closing=call.form != "responses")
+        return Reply(200, told, headers, EVENT_STREAM)
+    if isinstance(outcome, Result):
+        headers |= neurons_header(outcome.neurons)
+        if call.form != "native" or outcome.content_type != "application/json":
+            return Reply(200, outcome.content, headers, outcome.content_type)
     status = int(call.settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200
-    return Reply(status, await _enveloped(outcome), {"cf-ai-req-id": reached})
-
-
-async def _enveloped(outcome: Answered) -> bytes | AsyncGenerator[bytes]:
     if isinstance(outcome, Finished):
-        pieces = _wrapped(outcome)
-        return b"".join([piece async for piece in pieces]) if outcome.small else pieces
-    return b'{"result":' + bare(outcome) + _ENDING
-
-
-async def _wrapped(finished: Finished) -> AsyncGenerator[bytes]:
-    yield b'{"result":{'
-    async for piece in finished.pieces():
-        yield piece
-    yield b"}" + _ENDING
-
-
-def _edge_refusal(refused: Refused) -> Reply:
-    """The router's own envelope. Fact: `env.edge`."""
-    errors = [{"code": refused.row.code, "message": refused.description}]
-    errors += [{"code": code, "message": message} for code, message in refused.row.also]
-    body = {"result": None, "success": False, "errors": errors, "messages": []}
-    return Reply(refused.row.status, dumps(body), _retry_after(refused))
-
-
-def _ai_refusal(refused: Refused, reached: str) -> Reply:
-    """Workers AI's envelope. Facts: `env.ai`, `head.req-id`."""
-    errors = [{"message": refused.message(reached), "code": refused.row.code}]
-    body = {"errors": errors, "success": False, "result": {}, "messages": []}
-    return Reply(refused.row.status, dumps(body), {**_retry_after(refused), "cf-ai-req-id": reached})
-
-
-def _retry_after(refused: Refused) -> dict[str, str]:
-    """Only where a rule asks for it: none was seen live. Fact: `head.retry-after`."""
-    return {} if refused.retry_after is None else {"retry-after": str(math.ceil(refused.retry_after))}
+        await outcome.foresee()
+    body = await envelopes.enveloped(outcome)
+    if isinstance(outcome, Finished):
+        headers |= neurons_header(outcome.bill.neurons)
+    return Reply(status, body, headers)

@@ -1,0 +1,147 @@
+"""Synchronous runs: what a model answers at once, whole, item by item, or in events."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from workersai_emulator.admission import admit, check_form, check_input
+from workersai_emulator.effects import OutputEffect, StreamEffect
+from workersai_emulator.finished import Finished, chosen_answer
+from workersai_emulator.ids import completion_order
+from workersai_emulator.inference import (
+    NOTHING,
+    Answer,
+    CannotMeet,
+    Usage,
+    answers,
+    cost,
+    embeddings,
+    generate,
+    stream,
+)
+from workersai_emulator.json_text import dumps
+from workersai_emulator.limits import check_tokens
+from workersai_emulator.outcome import Result, Streamed
+from workersai_emulator.refusals import Refused, refused_input
+from workersai_emulator.usage import neurons_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from workersai_contracts import ModelCard
+    from workersai_emulator.calls import Call
+    from workersai_emulator.effects import Effect
+    from workersai_emulator.settings import Settings
+    from workersai_emulator.workbench import Workbench
+
+LARGE_BODY = 256 * 1024
+QUICK_TEXTS = 4
+MANY_ITEMS = 500
+
+
+class Runs:
+    """Runs models. What takes long is done in the worker thread."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self._workbench = workbench
+
+    async def run(
+        self,
+        call: Call,
+        card: ModelCard,
+        effect: Effect | None,
+        outputs: Callable[[Sequence[Any]], Mapping[int, bytes]],
+    ) -> Finished | Result | Streamed:
+        """Answer a call. `outputs` says what rules choose for items. Raises Refused.
+
+        Facts: `sync.run`, `batch.query.body`, `submit.no-query`, `openai.run`.
+        """
+        if call.form == "native" and isinstance(call.inputs, dict) and "requests" in call.inputs:
+            return await self._run_all(call, card, outputs)
+        if not call.raw:
+            await self._workbench.aside(partial(_check, call, card), large=len(call.body) > LARGE_BODY)
+        chosen = effect.output if isinstance(effect, OutputEffect) else NOTHING
+        if card.writes_text and call.wants_stream:
+            return await self._stream(call, card, chosen, effect)
+        answer = await self._answer(call, card, chosen)
+        return Result(answer.result, answer.content_type, self.count(call, card, answer.usage))
+
+    async def bare(self, card: ModelCard, inputs: dict[str, Any]) -> Answer:
+        """What the model answers to the one item of a bare batch. Raises Refused. Fact: `submit.bare`."""
+        try:
+            return await self._workbench.aside(
+                lambda: answers(card, [inputs])[0], large=cost(card, inputs) > QUICK_TEXTS
+            )
+        except CannotMeet as unmet:
+            raise Refused("json-mode.unmet") from unmet
+
+    async def told(
+        self, card: ModelCard, requests: list[Any], drawn_from: str | bytes, settings: Settings
+    ) -> Finished:
+        """The items in the order in which they got done. Fact: `done.order`."""
+        if settings.assumed("done.order") == "request":
+            return Finished(card, requests, range(len(requests)), settings, self._workbench)
+        drawing = partial(completion_order, drawn_from, len(requests))
+        order = await self._workbench.aside(drawing, large=len(requests) > MANY_ITEMS)
+        return Finished(card, requests, order, settings, self._workbench)
+
+    @staticmethod
+    def count(call: Call, card: ModelCard, used: Usage) -> float | None:
+        """Count what was used for the day; the neurons that it cost, None where the model has no price."""
+        call.account.usage.add(card, used.prompt_tokens, used.completion_tokens)
+        return neurons_of(card, used.prompt_tokens, used.completion_tokens)
+
+    async def _answer(self, call: Call, card: ModelCard, chosen: Any) -> Answer:
+        large = len(call.body) > LARGE_BODY
+        try:
+            if call.form == "embeddings":
+                cut = call.settings.assumed("openai.dimensions") == "cut"
+                return await self._workbench.aside(
+                    partial(embeddings, card, call.inputs, cut_dimensions=cut), large=True
+                )
+            if card.writes_text:
+                job = partial(generate, card, call.inputs, call.form, chosen)
+                return await self._workbench.aside(job, large=large)
+        except CannotMeet as unmet:
+            raise Refused("json-mode.unmet") from unmet
+        if chosen is not NOTHING:
+            job = partial(chosen_answer, card, call.inputs, dumps(chosen))
+            return await self._workbench.aside(job, large=large)
+        return await self.bare(card, call.inputs)
+
+    async def _stream(self, call: Call, card: ModelCard, chosen: Any, effect: Effect | None) -> Streamed:
+        assert call.form != "embeddings"  # which no text model has
+        job = partial(stream, card, call.inputs, call.form, chosen)
+        try:
+            written = await self._workbench.aside(job, large=len(call.body) > LARGE_BODY)
+        except CannotMeet as unmet:
+            raise Refused("json-mode.unmet") from unmet
+        self.count(call, card, written.usage)
+        if not isinstance(effect, StreamEffect):
+            return Streamed(written.events)
+        refused = None if effect.row is None else Refused(effect.row, model=card.name)
+        return Streamed(written.events[: effect.after], broken=refused is None, refused=refused)
+
+    async def _run_all(
+        self, call: Call, card: ModelCard, outputs: Callable[[Sequence[Any]], Mapping[int, bytes]]
+    ) -> Finished:
+        settings = call.settings
+        if settings.assumed("submit.no-query") == "refused":
+            raise refused_input("Additional or unevaluated properties '/requests' at '/' not allowed")
+        admission = partial(admit, card, call.inputs, settings)
+        admitted = await self._workbench.aside(admission, large=len(call.body) > LARGE_BODY)
+        if not admitted.runs:
+            raise Refused("batch.invalid")
+        requests = call.inputs["requests"]
+        told = await self.told(card, requests, call.body, settings)
+        return told.with_choices(outputs(requests), {}, partial(self.count, call, card))
+
+
+def _check(call: Call, card: ModelCard) -> None:
+    """Pass what the model takes, and what fits into it. Raises Refused."""
+    if call.form == "native":
+        check_input(card, call.inputs, call.settings)
+    else:
+        check_form(card, call.inputs, call.settings, form=call.form)
+    check_tokens(card, call.inputs, call.settings, call.form)
