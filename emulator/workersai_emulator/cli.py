@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from workersai_emulator import __version__
 from workersai_emulator.flags import options_from, server_options, worker_model_of_environment
+from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
 from workersai_emulator.options import DEFAULT_PORT, Options
 
 NOT_FOUND = 127
@@ -53,6 +56,46 @@ def run_beside(command: tuple[str, ...], *, verdict: bool, **said: Any) -> int:
     from workersai_emulator import serving
 
     return serving.run(serving.serve_for(command, options, verdict=verdict))
+
+
+@cli.command("env")
+@click.option(
+    "--for", "client", metavar="NAME", help="What this one client needs; an unknown name lists them."
+)
+@click.option(
+    "--url", default=f"http://127.0.0.1:{DEFAULT_PORT}", show_default=True, help="Where the server is."
+)
+@click.option("--account-id", default=DEVELOPMENT_ACCOUNT, show_default=True, help="The account to use.")
+@click.option("--token", default=DEVELOPMENT_TOKEN, show_default=True, help="The token to send.")
+def print_environment(*, client: str | None, url: str, account_id: str, token: str) -> None:
+    """Print what points clients at a running emulator: lines for a shell, or for one client's code.
+
+    In a shell: eval "$(workersai-emulator env)".
+    """
+    from workersai_emulator.pointing import exports
+
+    try:
+        click.echo(exports(url.rstrip("/"), account_id, token, client))
+    except LookupError as unknown:
+        raise ValueError(unknown.args[0]) from None
+
+
+@cli.command("worker-config")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--url", default=f"http://127.0.0.1:{DEFAULT_PORT}", show_default=True, help="Where the server is."
+)
+def write_worker_config(file: Path | None, *, url: str) -> None:
+    """Write wrangler.emulator.jsonc beside FILE: the same Worker, whose AI binding is the emulator.
+
+    FILE is wrangler.json, wrangler.jsonc or wrangler.toml of the current directory unless given; it is not changed.
+    Everything in it is kept but its comments.
+    """
+    from workersai_emulator.worker_config import find_config, write_config
+
+    written = write_config(find_config(Path()) if file is None else file, url.rstrip("/"))
+    click.echo(f"wrote {written}; never deploy it")
+    click.echo(f"run   npx wrangler dev -c {shlex.quote(str(written))}")
 
 
 def _options(*, worker_model: str | None, **said: Any) -> Options:

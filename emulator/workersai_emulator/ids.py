@@ -12,6 +12,7 @@ import secrets
 
 DEVELOPMENT_ACCOUNT = "0123456789abcdef0123456789abcdef"
 DEVELOPMENT_TOKEN = "emulator"  # noqa: S105 - printed by `serve`, no secret
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def new_seed() -> int:
@@ -37,6 +38,18 @@ def demo_request_id(seed: int, account_id: str, number: int) -> str:
 def exchange_id(seed: int, account_id: str, number: int) -> str:
     """The `cf-ai-req-id` of an account's exchange of that number. Fact: `head.req-id`."""
     return _uuid4(f"exchange {seed} {account_id} {number}")
+
+
+def gateway_log_id(seed: int, account_id: str, number: int) -> str:
+    """The `cf-aig-log-id` of an account's exchange of that number: 26 signs, as of a ULID. Fact: `binding.log-id`."""
+    drawn = int.from_bytes(_digest(f"gateway log {seed} {account_id} {number}"), "big")
+    signs = (_CROCKFORD[drawn >> 5 * place & 31] for place in range(24))
+    return "01" + "".join(signs)
+
+
+def document_id(reached: str, number: int) -> str:
+    """The id of a converted document: its place in the exchange of that id. Fact: `markdown.convert`."""
+    return _uuid4(f"document {reached} {number}")
 
 
 def ray(seed: int, number: int) -> str:

@@ -21,6 +21,8 @@ MAX_BYTES = 32_000_000
 MAX_EXCHANGES = 100_000
 #: What an exchange takes beside its own texts, as measured.
 ENTRY_BYTES = 800
+#: What a gateway's log of it takes beside that, with all its marks.
+LOG_BYTES = 3_000
 #: The most that is kept of a text that the client has a say in.
 LONGEST_TEXT = 4_000
 
@@ -143,7 +145,8 @@ class Journal:
 
 
 def _reckoned(exchange: Exchange) -> int:
-    return ENTRY_BYTES + len(exchange.path) + len(exchange.why) + len(exchange.nearly)
+    logged = 0 if exchange.gateway_log is None else LOG_BYTES
+    return ENTRY_BYTES + logged + len(exchange.path) + len(exchange.why) + len(exchange.nearly)
 
 
 def _cut(text: str) -> str:

@@ -12,16 +12,19 @@ from aiohttp.web_protocol import _ErrInfo
 
 from workersai_emulator import __version__
 from workersai_emulator.api import rest
+from workersai_emulator.api.arrival import Arrival
+from workersai_emulator.api.binding import Binding
 from workersai_emulator.api.body import BadBody
 from workersai_emulator.api.control import PREFIX as CONTROL_PREFIX
 from workersai_emulator.api.control import Control
 from workersai_emulator.api.exchange import Exchange
 from workersai_emulator.api.guard import Guard
+from workersai_emulator.api.remote_proxy import RemoteProxy
 from workersai_emulator.api.reply import Reply, json_reply
 from workersai_emulator.api.rest import Rest
 from workersai_emulator.api.worker import Worker, worker_model
 from workersai_emulator.clock import stopwatch
-from workersai_emulator.ids import new_seed, ray
+from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, new_seed, ray
 from workersai_emulator.service import Service
 from workersai_emulator.spoiling import spoil
 from workersai_emulator.store import MemoryStore
@@ -48,6 +51,8 @@ class Server:
         self._service = Service(store, options.settings, self.seed, options.scenarios)
         self._rest = Rest(self._service, self.seed, options.tokens)
         self._worker = Worker(self._service, self.seed, worker_model(options.worker_model))
+        self._binding = Binding(self._service, self.seed, self._rest)
+        self._remote_proxy = RemoteProxy(self._binding, options.tokens)
         self._control = Control(self._service, __version__)
         self._guard = Guard(options)
         self._on_exchange = on_exchange
@@ -106,7 +111,14 @@ class Server:
         if path.startswith(CONTROL_PREFIX):
             refusal = self._guard.refuse_control(request.headers)
             return refusal or await self._control.answer(request, path, query)
-        if not path.startswith(rest.PREFIX) and self._worker.takes(request.method, path):
+        if self._remote_proxy.takes(request.headers, path, query):
+            exchange.dialect = "binding"
+            return await self._remote_proxy.answer(request, path, exchange)
+        if self._binding.takes(path):
+            exchange.dialect = "binding"
+            arrival = Arrival(request, request.method, path, query, request.headers, DEVELOPMENT_ACCOUNT)
+            return await self._binding.answer(arrival, exchange)
+        if not path.startswith(rest.PREFIXES) and self._worker.takes(request.method, path):
             exchange.dialect = "worker"
             return await self._worker.answer(request, path, exchange)
         exchange.dialect = "rest"

@@ -138,6 +138,7 @@ def test_a_model_without_a_published_rate_says_so(account: WorkersAI, client: Cl
         "plan": "free",
         "allocation": 10_000,
         "neurons": 0,
+        "left": 10_000,
         "cost_usd": 0,
         "models": {
             unpriced: {

@@ -53,9 +53,12 @@ def test_frozen_answers_of_the_public_validator(subject: str) -> None:
     assert [(body, complaint(validator, body)) for body, _ in expected] == expected
 
 
-def test_every_card_has_frozen_answers_of_both_kinds() -> None:
+def test_every_schema_has_frozen_answers_of_both_kinds() -> None:
     verdicts = {(name, answer is None) for name, _, answer in FROZEN["cases"]}
-    assert verdicts >= {(name, accepted) for name in models() for accepted in (True, False)}
+    names = {id(card.input_schema): name for name, card in models().items()}
+    assert verdicts >= {(name, False) for name in names.values()}
+    # nova-3 takes the recording itself: to the validator an object without properties is none.
+    assert verdicts >= {(name, True) for name in names.values() if name != "@cf/deepgram/nova-3"}
 
 
 @pytest.mark.parametrize(
@@ -209,10 +212,18 @@ def test_validations_in_several_threads_do_not_meet() -> None:
         assert list(pool.map(lambda body: complaint_of(M3, body), bodies)) == alone
 
 
-@pytest.mark.parametrize("pattern", ["a.c", r"\d", "^a$", "(?i)a", "[^a]"])
+@pytest.mark.parametrize("pattern", ["a.c", r"\d", "a$b", "a|b", "(?i)a", "[^a]"])
 def test_patterns_that_the_languages_read_differently_are_not_compiled(pattern: str) -> None:
     with pytest.raises(ValueError, match="keep to literals"):
         compile_validator({"type": "string", "pattern": pattern})
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"), [("16000", True), ("16000\n", False), ("16k", False), ("", False)]
+)
+def test_a_pattern_ends_where_the_text_does(text: str, holds: bool) -> None:
+    digits = compile_validator({"type": "string", "pattern": "^[0-9]+$"})
+    assert (complaint(digits, text) is None) == holds
 
 
 LONG, SHORT = "a text of more than thirty-two characters", "short"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workersai_emulator.clock import format_time
+
+if TYPE_CHECKING:
+    from workersai_emulator.api.gateway_log import GatewayLog
 
 #: What a request did that the service takes without a word, and that its sender will be sorry for.
 Slip = Literal["queue-in-body", "bare-body", "reference-in-contexts"]
@@ -21,7 +24,7 @@ class Exchange:
     `time` is when it came by the machine's clock and `clock` by its account's, in seconds since 1970. `client` is
     guessed from the user agent. Of the body there is its size, how much of its limit that is (`limit_share`),
     and a `digest` by which one that comes again is known. `retry_after` is the header of the reply, in seconds;
-    `spoiled` says that a rule kept the reply from arriving whole.
+    `spoiled` says that a rule kept the reply from arriving whole. `gateway_log` is what a gateway shows of it.
     """
 
     method: str
@@ -50,6 +53,7 @@ class Exchange:
     retry_after: float | None = None
     slips: tuple[Slip, ...] = ()
     spoiled: bool = False
+    gateway_log: GatewayLog | None = None
 
     @property
     def duration_ms(self) -> float:

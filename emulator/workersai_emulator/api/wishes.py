@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workersai_emulator.accounts import is_account_id
 from workersai_emulator.scenarios import scenario
 from workersai_emulator.scripts import Script
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 SCRIPT_HEADER = "x-emulator-script"
 SCENARIO_HEADER = "x-emulator-scenario"
+ACCOUNT_HEADER = "x-emulator-account"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +41,11 @@ def wishes(headers: Mapping[str, str]) -> Wishes:
         return Wishes(script, None if name is None else scenario(name).name)
     except LookupError as fault:
         raise ValueError(f"{SCENARIO_HEADER}: {fault.args[0]}") from None
+
+
+def account_meant(headers: Mapping[str, str], otherwise: str) -> str:
+    """The account that a request names where its path has none. Raises ValueError that names the header."""
+    named = headers.get(ACCOUNT_HEADER, otherwise)
+    if not is_account_id(named):
+        raise ValueError(f"{ACCOUNT_HEADER}: {named!r} is not 32 hex digits")
+    return named

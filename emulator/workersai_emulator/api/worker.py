@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from workersai_contracts import model
-from workersai_emulator.accounts import Account, is_account_id
 from workersai_emulator.api.body import BadBody, read_body
 from workersai_emulator.api.observing import arrived, observe
-from workersai_emulator.api.outcomes import bare, rendered
+from workersai_emulator.api.outcomes import rendered
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
-from workersai_emulator.api.wishes import Wishes, wishes
-from workersai_emulator.finished import Finished
+from workersai_emulator.api.unwrapped import thrown, unwrapped
+from workersai_emulator.api.wishes import Wishes, account_meant, wishes
+from workersai_emulator.calls import Call
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, demo_request_id
 from workersai_emulator.json_text import dumps, loads
+from workersai_emulator.outcome import Listed, Queued, Streamed
 from workersai_emulator.refusals import Refused
-from workersai_emulator.service import Answered, Call, Queued, Service
 
 if TYPE_CHECKING:
     from aiohttp.web import BaseRequest
 
+    from workersai_emulator.accounts import Account
     from workersai_emulator.api.exchange import Exchange
+    from workersai_emulator.outcome import Answered
+    from workersai_emulator.service import Service
 
 BODY_LIMIT = 1_000_000
 MAX_TEXTS = 20
@@ -68,10 +71,10 @@ class Worker:
         """Answer one request to one of the routes."""
         if path == "/":
             return json_reply(200, INFO)
-        named = request.headers.get("x-emulator-account", DEVELOPMENT_ACCOUNT)
-        if not is_account_id(named):
-            return tool_refusal(400, f"x-emulator-account: {named!r} is not 32 hex digits")
-        account = self._service.accounts.get(named)
+        try:
+            account = self._service.accounts.get(account_meant(request.headers, DEVELOPMENT_ACCOUNT))
+        except ValueError as fault:
+            return tool_refusal(400, str(fault))
         arrived(exchange, account, self._model, request.headers.get("User-Agent"))
         if path == "/batch":
             return await self._submit(request, account, exchange)
@@ -122,7 +125,9 @@ class Worker:
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
         wished = asked or Wishes()
         account.exchanges += 1
-        call = Call(account, self._model, inputs, body, queue, wished.script, wished.scenario)
+        call = Call(
+            account, self._model, inputs, body, queue=queue, script=wished.script, scenario=wished.scenario
+        )
         refusal = partial(_thrown, exchange)
         try:
             if limit is not None and len(body) >= limit:
@@ -165,25 +170,20 @@ def worker_model(named: str | None) -> str:
 
 
 async def _answered(exchange: Exchange, queue: bool, outcome: Answered) -> Reply:
-    """The binding's answer with the Worker's mode; the keys of a submit are not in REST's order.
-
-    Fact: `batch.binding`.
-    """
-    if isinstance(outcome, Queued):
-        answer = dumps({"status": "queued", "model": outcome.model, "request_id": outcome.request_id})
-    elif queue:
+    """The binding's answer with the Worker's mode. Fact: `batch.binding`."""
+    if queue and not isinstance(outcome, Queued):
         return _error(502, "BATCH_ERROR", "Unexpected batch queue response shape", exchange)
-    elif isinstance(outcome, Finished):
-        answer = b"{" + b"".join([piece async for piece in outcome.pieces()]) + b"}"
-    else:
-        answer = bare(outcome)
+    assert not isinstance(outcome, Streamed | Listed)  # neither is asked for
+    answer = await unwrapped(outcome)
+    if not isinstance(answer, bytes):
+        answer = b"".join([piece async for piece in answer])
     return Reply(200, answer[:-1] + b',"mode":"live"}')
 
 
 def _thrown(exchange: Exchange, refused: Refused) -> Reply:
     """What the binding throws, as the Worker tells it. Facts: `env.binding`, `worker.error`."""
     exchange.code = refused.row.code
-    return _error(502, "BATCH_ERROR", f"{refused.row.code}: {refused.description}", exchange)
+    return _error(502, "BATCH_ERROR", thrown(refused), exchange)
 
 
 def _texts(body: object) -> list[str] | None:

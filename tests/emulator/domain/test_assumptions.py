@@ -341,9 +341,9 @@ def _(door: Any) -> None:
 
 
 def status_of_body(door: Any, size: int) -> int:
-    """The HTTP status of a synchronous run of so many bytes."""
+    """The HTTP status of a synchronous run of so many bytes, which the model cuts after 512 tokens."""
     body = b'{"text":"' + b"a" * (size - 11) + b'"}'
-    status: int = door.send(body).status_code
+    status: int = door.send(body, model=BASE).status_code
     return status
 
 
@@ -355,6 +355,50 @@ def _(door: Any) -> None:
 @shows("body.limit", "none")
 def _(door: Any) -> None:
     assert status_of_body(door, 26_000_000) == 200
+
+
+def openai(door: Any, surface: str, **body: Any) -> Any:
+    """The reply of one of OpenAI's routes."""
+    return door.http.post(f"/client/v4/accounts/{door.account_id}/ai/v1/{surface}", json=body)
+
+
+@shows("openai.errors", "envelope")
+def _(door: Any) -> None:
+    told = "AiError: No such model: No such model @cf/x or task"
+    assert reads(openai(door, "chat/completions", model="@cf/x", messages=[])) == (400, 5007, told)
+    refused = openai(door, "responses", model="@cf/openai/gpt-oss-120b")
+    assert refused.json()["error"]["code"] == "invalid_prompt"
+
+
+@shows("openai.errors", "openai")
+def _(door: Any) -> None:
+    for surface in ("chat/completions", "responses", "embeddings"):
+        error = openai(door, surface, model="@cf/x").json()["error"]
+        assert list(error) == ["message", "type", "param", "code"]
+        assert (error["type"], error["param"], error["code"]) == ("invalid_request_error", None, "5007")
+        assert error["message"].startswith("AiError: No such model: No such model @cf/x or task (")
+
+
+def embedded(door: Any, **body: Any) -> list[float]:
+    """The vector that OpenAI's route gives for a text."""
+    vector: list[float] = openai(door, "embeddings", model=M3, input="cloud", **body).json()["data"][0][
+        "embedding"
+    ]
+    return vector
+
+
+@shows("openai.dimensions", "cut")
+def _(door: Any) -> None:
+    whole, cut = embedded(door), embedded(door, dimensions=256)
+    assert (len(whole), len(cut)) == (1024, 256)
+    assert sum(number * number for number in cut) == pytest.approx(1, abs=1e-3)
+    scale = sum(number * number for number in whole[:256]) ** 0.5
+    assert cut == pytest.approx([number / scale for number in whole[:256]], abs=1e-3)
+
+
+@shows("openai.dimensions", "ignored")
+def _(door: Any) -> None:
+    assert embedded(door, dimensions=256) == embedded(door)
 
 
 def test_every_alternative_has_what_shows_it() -> None:

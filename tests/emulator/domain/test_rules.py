@@ -13,7 +13,7 @@ from workersai_emulator.rules import Rules
 
 MODEL = "@cf/baai/bge-m3"
 ERROR = {"error": 3040}
-KINDS = "error, script, output, items, reply, delay, assume, transport"
+KINDS = "error, script, output, items, reply, delay, busy, stream, assume, transport"
 
 
 def never(rule_id: str, occasion: int) -> float:
@@ -204,8 +204,11 @@ def test_what_is_null_is_left_out() -> None:
         ({"effects": ERROR}, "rule: there is no 'effects'; there are match, effect, times, probability"),
         ({"match": []}, "match: give a JSON object"),
         ({"match": {"op": "poll"}}, "match: there is no 'op'; there are operation, model, text, nth, every"),
-        ({"match": {"operation": "get"}}, "match: operation is one of submit, poll, run, not 'get'"),
-        ({"match": {"operation": ["run"]}}, "match: operation is one of submit, poll, run, not ['run']"),
+        ({"match": {"operation": "get"}}, "match: operation is one of submit, poll, run, models, not 'get'"),
+        (
+            {"match": {"operation": ["run"]}},
+            "match: operation is one of submit, poll, run, models, not ['run']",
+        ),
         ({"match": {"model": 5}}, "match: model is a text, not 5"),
         ({"match": {"text": ["a"]}}, "match: text is a text, not ['a']"),
         ({"match": {"nth": 0}}, "nth: 0 is not a number from 1 on"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workersai_contracts import assumptions, models
 from workersai_emulator.scripts import Script
-from workersai_emulator.settings import Settings
+from workersai_emulator.settings import LIMITS, Settings
 
 M3, BASE = "@cf/baai/bge-m3", "@cf/baai/bge-base-en-v1.5"
 
@@ -26,7 +26,7 @@ SAID = st.fixed_dictionaries(
             )
         ).map(dict),
         "limits": st.dictionaries(
-            st.sampled_from(["payload_bytes", "body_bytes"]), st.none() | st.integers(1, 10**12)
+            st.sampled_from(list(LIMITS)), st.none() | st.integers(1, 10**12) | st.just("documented")
         ),
         "worker_binding": st.booleans(),
     },
@@ -39,7 +39,15 @@ def test_nothing_said_means_the_documented_defaults() -> None:
         "script": "queued:1, running:1, done",
         "scripts": {},
         "assumptions": {fact.id: fact.default for fact in assumptions().values()},
-        "limits": {"payload_bytes": 10_000_000, "body_bytes": 25_000_000},
+        "limits": {
+            "payload_bytes": 10_000_000,
+            "body_bytes": 25_000_000,
+            "requests_per_minute": None,
+            "daily_neurons": None,
+            "text_tokens": "documented",
+            "call_tokens": "documented",
+            "context_tokens": "documented",
+        },
         "plan": "free",
         "worker_binding": True,
     }
@@ -95,8 +103,10 @@ def test_models_script_from_below_goes_before_the_general_one_from_above() -> No
         ({"assumptions": {"submit.too-large": "binary"}}, 10 * 1024 * 1024),
         ({"limits": {"payload_bytes": 5}, "assumptions": {"submit.too-large": "binary"}}, 5),
         ({"limits": {"payload_bytes": None}}, None),
+        ({"limits": {"payload_bytes": "none"}}, None),
+        ({"limits": {"payload_bytes": "documented"}}, 10_000_000),
     ],
-    ids=["decimal", "binary", "a limit of its own", "none"],
+    ids=["decimal", "binary", "a limit of its own", "null", "none", "documented"],
 )
 def test_payload_limit(said: dict[str, Any], payload_bytes: int | None) -> None:
     assert Settings.parse(said).payload_bytes == payload_bytes
@@ -155,19 +165,19 @@ def test_assume_answers_open_facts_otherwise() -> None:
         ({"limits": {"bytes": 5}}, "limits: there is no 'bytes'; there are payload_bytes, body_bytes"),
         (
             {"limits": {"body_bytes": 0}},
-            "limits: body_bytes is a number of bytes from 1 on, or null for none, not 0",
+            "limits: body_bytes is a number from 1 on, none (null in JSON) or documented, not 0",
         ),
         (
             {"limits": {"body_bytes": True}},
-            "limits: body_bytes is a number of bytes from 1 on, or null for none, not True",
+            "limits: body_bytes is a number from 1 on, none (null in JSON) or documented, not True",
         ),
         (
             {"limits": {"payload_bytes": "5"}},
-            "limits: payload_bytes is a number of bytes from 1 on, or null for none, not '5'",
+            "limits: payload_bytes is a number from 1 on, none (null in JSON) or documented, not '5'",
         ),
         (
             {"limits": {"payload_bytes": 1.5}},
-            "limits: payload_bytes is a number of bytes from 1 on, or null for none, not 1.5",
+            "limits: payload_bytes is a number from 1 on, none (null in JSON) or documented, not 1.5",
         ),
         ({"worker_binding": 1}, "worker_binding: give true or false"),
     ],

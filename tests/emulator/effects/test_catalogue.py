@@ -67,6 +67,7 @@ ROWS: dict[str, tuple[int, int, type[WorkersAIError], bool, type[Official]]] = {
     "finetune.files": (400, 3039, InvalidRequest, False, BAD),
     "model.deprecated": (410, 5028, InvalidRequest, False, Official),
     "model.unprocessable": (422, 5012, InvalidRequest, False, cloudflare.UnprocessableEntityError),
+    "json-mode.unmet": (400, 5024, InvalidRequest, False, BAD),
     "schema.unknown": (404, 6002, InvalidRequest, False, cloudflare.NotFoundError),
 }
 ROUTER = {row for row in ROWS if row.startswith(("route.", "auth."))}

@@ -33,6 +33,7 @@ ITEMS = [{"text": "a"}, {"text": "b"}]
 
 NAMES = [
     "out-of-capacity",
+    "busy",
     "rate-limited",
     "daily-limit",
     "payload-too-large",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from workersai_emulator.effects import read_effect
 
+EFFECTS = "error, script, output, items, reply, delay, busy, stream, assume, transport"
 GOOD = [
     {"error": "capacity", "retry_after": 2.0},
     {"script": "queued:120s, failed:5001"},
@@ -21,6 +22,9 @@ GOOD = [
     {"reply": {"status": 502, "headers": {"content-type": "text/html"}, "body": "<html>"}},
     {"delay": "2s"},
     {"delay": "500ms"},
+    {"busy": "2s"},
+    {"stream": {"after": 2, "error": "capacity"}},
+    {"stream": {"after": 0}},
     {"assume": {"done.shape": "results", "poll.retention": "once"}},
     {"transport": "reset-before"},
 ]
@@ -41,9 +45,9 @@ def test_effect_is_told_back_as_it_was_said(world: Any, said: dict[str, Any]) ->
 BAD: list[tuple[Any, str]] = [
     (
         [],
-        "effect: give a JSON object with one of error, script, output, items, reply, delay, assume, transport",
+        f"effect: give a JSON object with one of {EFFECTS}",
     ),
-    ({}, "effect: give one of error, script, output, items, reply, delay, assume, transport"),
+    ({}, f"effect: give one of {EFFECTS}"),
     ({"delay": 1, "output": 1}, "effect: give one of error, "),
     ({"dealy": 1}, "effect: there is no 'dealy'; there are error, "),
     ({"output": 1, "retry_after": 2}, "effect: retry_after goes with error"),

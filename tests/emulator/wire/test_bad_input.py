@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workersai_contracts import assumptions, mismatches, models
+from workersai_contracts import ModelCard, assumptions, mismatches, models
 
 BGE_M3 = "@cf/baai/bge-m3"
 LLAMA = "@cf/meta/llama-3.3-70b-instruct-fp8-fast"
@@ -424,7 +424,22 @@ VALID: dict[str, list[dict[str, Any]]] = {
         {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]},
     ],
     "output": [{"input": "a", "reasoning": {"effort": "low"}}, {"input": [{"role": "user", "content": "a"}]}],
+    "summary": [{"input_text": "a", "max_length": 9}],
+    "labels": [{"text": "a"}, {"image": [137, 80, 78, 71]}],
+    "boxes": [{"image": [137, 80, 78, 71]}],
+    "description": [{"image": [137, 80, 78, 71], "prompt": "a"}, {"image": "a", "task": "caption"}],
+    "image": [{"prompt": "a", "steps": 4, "num_steps": 4}, {"multipart": {"body": {}, "contentType": "a"}}],
+    "transcript": [{"audio": [82, 73, 70, 70]}, {"audio": "UklGRg==", "task": "translate"}],
+    "speech": [{"prompt": "a", "lang": "en"}, {"text": "a", "speaker": "luna"}],
+    "turn": [{"audio": "UklGRg==", "dtype": "uint8"}],
 }
+
+
+def sends_a_file(card: ModelCard, reply: Any) -> bool:
+    """A success of a model of images or speech has no envelope: it is the file. Fact: `sync.binary`."""
+    is_file = card.output_type != "application/json" and reply.headers["content-type"] == card.output_type
+    assert not is_file or (reply.status_code == 200 and reply.content)
+    return bool(is_file)
 
 
 @st.composite
@@ -482,6 +497,8 @@ def test_generated_inputs_get_an_envelope_now_and_at_every_poll(world, data):
 
     reply = world.run(body, spelled, data.draw(QUERY), {"x-emulator-script": "queued:1, done"})
 
+    if sends_a_file(card, reply):
+        return
     check_envelope(reply)
     result = reply.json()["result"]
     if isinstance(result, dict) and result.get("status") == "queued":
@@ -505,6 +522,9 @@ def test_generated_inputs_get_an_envelope_whichever_alternatives_hold(world, dat
 
     reply = world.run(body, card.name, data.draw(QUERY))
 
+    if sends_a_file(card, reply):
+        world.control("POST", "reset")
+        return
     check_envelope(reply)
     result = reply.json()["result"]
     if isinstance(result, dict) and result.get("status") == "queued":
@@ -544,7 +564,8 @@ def test_generated_paths_get_an_envelope(world, converse, read, pieces, method, 
 
     (answer,) = read(converse(request + body))
 
-    assert answer.status < 500 or b'"BATCH_ERROR"' in answer.body, answer
+    told = b'"BATCH_ERROR"' in answer.body or b"is not emulated" in answer.body
+    assert answer.status < 500 or told, answer
     assert answer.header("content-type") == "application/json"
     told = json.loads(answer.body)
     assert {"error", "success", "status", "name", "mode"} & set(told)

@@ -12,6 +12,15 @@ from workersai_emulator import __version__
 
 BGE_M3 = "@cf/baai/bge-m3"
 DEFAULT_SCRIPT = "queued:1, running:1, done"
+LIMITS = {
+    "payload_bytes": 10_000_000,
+    "body_bytes": 25_000_000,
+    "requests_per_minute": None,
+    "daily_neurons": None,
+    "text_tokens": "documented",
+    "call_tokens": "documented",
+    "context_tokens": "documented",
+}
 
 
 def said(world: Any, method: str, name: str, body: Any = None) -> Any:
@@ -44,7 +53,7 @@ def test_settings_show_everything_with_its_default(world):
         "script": DEFAULT_SCRIPT,
         "scripts": {},
         "assumptions": {row.id: row.default for row in assumptions().values()},
-        "limits": {"payload_bytes": 10_000_000, "body_bytes": 25_000_000},
+        "limits": LIMITS,
         "plan": "free",
         "worker_binding": True,
     }
@@ -61,8 +70,8 @@ def test_settings_show_everything_with_its_default(world):
         ),
         ({"script": "queued:hold, lost"}, {"script": "queued:hold, lost"}),
         ({"scripts": {BGE_M3: "failed"}}, {"scripts": {BGE_M3: "failed"}}),
-        ({"limits": {"payload_bytes": 7}}, {"limits": {"payload_bytes": 7, "body_bytes": 25_000_000}}),
-        ({"limits": {"body_bytes": None}}, {"limits": {"payload_bytes": 10_000_000, "body_bytes": None}}),
+        ({"limits": {"payload_bytes": 7}}, {"limits": {**LIMITS, "payload_bytes": 7}}),
+        ({"limits": {"body_bytes": None}}, {"limits": {**LIMITS, "body_bytes": None}}),
         ({"worker_binding": False}, {"worker_binding": False}),
         ({}, {}),
     ],
@@ -80,7 +89,10 @@ def test_shown_settings_can_be_given_back(world):
         world,
         "PATCH",
         "settings",
-        {"script": "queued:90m, running:1500ms, failed:3040", "limits": {"body_bytes": None}},
+        {
+            "script": "queued:90m, running:1500ms, failed:3040",
+            "limits": {"body_bytes": None, "daily_neurons": "documented", "text_tokens": "none"},
+        },
     )
     shown = said(world, "GET", "settings")
 
@@ -95,7 +107,7 @@ def test_changes_add_up(world):
 
     assert shown["assumptions"]["submit.status"] == "202"
     assert shown["assumptions"]["done.order"] == "request"
-    assert shown["limits"] == {"payload_bytes": 10_000_000, "body_bytes": 9}
+    assert shown["limits"] == {**LIMITS, "body_bytes": 9}
 
 
 BAD_SETTINGS = [
@@ -153,7 +165,7 @@ def test_defaults_of_the_server_hold_where_the_account_says_nothing(own):
 
     shown = said(own, "GET", "settings")
     assert shown["script"] == "failed"
-    assert shown["limits"] == {"payload_bytes": 5, "body_bytes": 9}
+    assert shown["limits"] == {**LIMITS, "payload_bytes": 5, "body_bytes": 9}
 
 
 def test_account_can_be_named_in_the_query(world):

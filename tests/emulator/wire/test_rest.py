@@ -333,7 +333,6 @@ def test_refused_input_carries_the_validators_words(world, body, complaint):
         "/client/v4/accounts",
         "/client/v4/accounts/{id}",
         "/client/v4/accounts/{id}/ai",
-        "/client/v4/accounts/{id}/ai/run",
         "/client/v4/accounts/{id}/ai/run/",
         "/client/v4/accounts/{id}/ai/walk/@cf/baai/bge-m3",
         "/client/v4/accounts/{id}/ai/run/@cf/baai/bge-m4",
