@@ -64,8 +64,14 @@ def test_version_is_the_distribution_s() -> None:
         (["--assume", "poll.unknown"], "--assume: 'poll.unknown' is not NAME=VALUE"),
         (["--assume", "a=b"], "--assume: 'a' is no open fact"),
         (["--assume", "poll.unknown=x"], "--assume: poll.unknown is one of refused, not-found, queued"),
-        (["--limit", "payload_bytes=ten"], "--limit: 'ten' is not a number of bytes"),
+        (
+            ["--limit", "payload_bytes=ten"],
+            "--limit: payload_bytes is a number from 1 on, none (null in JSON) or",
+        ),
+        (["--limit", "text_tokens=0"], "--limit: text_tokens is a number from 1 on"),
         (["--limit", "speed=1"], "--limit: there is no 'speed'"),
+        (["--api-token", "sesame:reed"], "--api-token: a token ends in none of :read, :edit, :none and @"),
+        (["--api-token", "two words"], "--api-token: a token is one word"),
         (["--worker-model", "gpt"], "--worker-model: 'gpt' is no model"),
         (["--seed", "x"], "Invalid value for '--seed'"),
         (["--store-bytes", "0"], "Invalid value for '--store-bytes'"),
@@ -152,7 +158,8 @@ def test_flags_a_file_and_the_environment_are_one_configuration(
 ) -> None:
     (tmp_path / "emulator.toml").write_text(
         "script = 'realistic'\nworker_binding = false\n[assume]\n'poll.unknown' = 'queued'\n"
-        "[limit]\npayload_bytes = 1000\nbody_bytes = 'none'\n"
+        "[limit]\npayload_bytes = 1000\nbody_bytes = 'none'\ntext_tokens = 'none'\n"
+        "requests_per_minute = 'documented'\ndaily_neurons = 500\n"
     )
     monkeypatch.setenv("WORKERSAI_EMULATOR_ASSUME", "poll.unknown=not-found;done.shape=results")
     monkeypatch.setenv("WORKERSAI_EMULATOR_SEED", "5")
@@ -163,12 +170,55 @@ def test_flags_a_file_and_the_environment_are_one_configuration(
         found = settings(process.url)  # type: ignore[attr-defined]
     assert found["script"] == "done", "a flag goes before the file"
     assert found["scripts"] == {"@cf/baai/bge-m3": "queued:3, lost"}
-    assert found["limits"] == {"payload_bytes": 1000, "body_bytes": None}
+    assert found["limits"] == {
+        "payload_bytes": 1000,
+        "body_bytes": None,
+        "requests_per_minute": "documented",
+        "daily_neurons": 500,
+        "text_tokens": None,
+        "call_tokens": "documented",
+        "context_tokens": "documented",
+    }
     assert found["worker_binding"] is False
     assumed = found["assumptions"]
     assert isinstance(assumed, dict)
     assert assumed["poll.unknown"] == "not-found", "the environment goes before the file"
     assert assumed["done.shape"] == "results"
+
+
+@pytest.mark.parametrize("way", ["flags", "file", "environment"])
+def test_tokens_are_taken_each_way_and_never_told(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    account = "a" * 32
+    spelled = [f"sesame:read@{account}", "thyme"]
+    arguments: list[str] = []
+    if way == "flags":
+        arguments = ["--api-token", spelled[0], "--api-token", spelled[1]]
+    elif way == "file":
+        (tmp_path / "emulator.toml").write_text(f"api_token = {spelled}\n")
+        arguments = ["--config", str(tmp_path / "emulator.toml")]
+    else:
+        monkeypatch.setenv("WORKERSAI_EMULATOR_API_TOKEN", ";".join(spelled))
+    with serve(*arguments) as process:
+        seen = [
+            httpx.post(
+                f"{process.url}/client/v4/accounts/{whose}/ai/run/@cf/baai/bge-m3",  # type: ignore[attr-defined]
+                json={"text": "a"},
+                headers={"authorization": f"Bearer {token}"},
+            ).status_code
+            for token, whose in (
+                ("sesame", account),
+                ("sesame", "b" * 32),
+                ("thyme", "b" * 32),
+                ("sage", account),
+            )
+        ]
+        process.terminate()
+        told = "".join(process.communicate(timeout=5))
+    assert seen == [200, 403, 200, 401]
+    assert "sesame" not in told
+    assert "thyme" not in told
 
 
 def test_the_worker_s_model_is_that_of_the_flag_or_of_the_worker_s_own_variable(

@@ -108,6 +108,8 @@ def test_all_options_of_serve_are_taken(tmp_path: Path) -> None:
     assert settings["limits"]["payload_bytes"] == 1000
     assert settings["assumptions"]["done.shape"] == "results"
     assert environment_of("--api-token", "sesame")["CLOUDFLARE_API_TOKEN"] == "sesame"
+    told = environment_of("--api-token", "blind:none", "--api-token", f"sesame:read@{'a' * 32}")
+    assert (told["CLOUDFLARE_API_TOKEN"], told["CLOUDFLARE_ACCOUNT_ID"]) == ("sesame", "a" * 32)
 
 
 @pytest.mark.parametrize("code", [0, 1, 75, 255])

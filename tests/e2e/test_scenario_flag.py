@@ -42,4 +42,4 @@ def test_unknown_scenario_is_a_usage_error_that_names_what_there_is(clean_enviro
     )
 
     assert ended.returncode == 2
-    assert "--scenario: no scenario 'rain'; there are out-of-capacity, rate-limited, " in ended.stderr
+    assert "--scenario: no scenario 'rain'; there are out-of-capacity, busy, rate-limited, " in ended.stderr
