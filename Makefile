@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check format serve bench test-long test-many test-oracle clean help
+.PHONY: demo test check format serve bench test-long test-many test-oracle test-differences test-clients test-clients-all test-workers clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ —/'
@@ -33,6 +33,20 @@ test-many: $(READY) ## a thousand tests with the pytest fixture: no growth, no i
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
 	@npm ci --no-audit --no-fund --loglevel=error --prefix tests/oracle
 	@$(BIN)/python -m pytest -q tests/oracle -m oracle
+
+test-differences: $(READY) ## plant every difference that the contract suite is to find
+	@$(BIN)/python -m pytest -q -n auto tests/contracts/suite -m differences
+
+test-clients: $(READY) ## the SDKs that most programs use, against the emulator; the first time installs them
+	@$(BIN)/python -m pytest -q tests/clients -m clients
+
+test-clients-all: $(READY) ## every real client that is known; CLIENTS_NEWEST=1 takes the newest of each
+	@$(BIN)/python -m pytest -q tests/clients -m "clients or clients_all"
+
+test-workers: $(READY) ## real Worker runtimes with their AI binding on the emulator, offline; the first time installs them
+	@command -v npm >/dev/null || { echo "test-workers skipped: npm is not here"; exit 0; }; \
+	$(BIN)/python tests/workers/worker_environments.py && \
+	tests/workers/offline.sh $(BIN)/python -m pytest -q tests/workers -m workers $(WORKERS)
 
 bench: $(READY)  ## polls and submits as ratios to a bare server; the pollers' latency beside a 10 MB batch
 	@$(BIN)/python emulator/bench/exchanges.py $(BENCH)

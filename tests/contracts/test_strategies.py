@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
 
-some = settings(max_examples=settings.default.max_examples // 2, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=settings.default.max_examples // 4, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("name", schema_names())

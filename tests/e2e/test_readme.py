@@ -15,6 +15,7 @@ import pytest
 from workersai_contracts import assumptions, models
 from workersai_emulator import verdict
 from workersai_emulator.cli import cli
+from workersai_emulator.pointing import pointers
 from workersai_emulator.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ def test_every_open_fact_has_its_row_with_every_alternative() -> None:
 def test_every_scenario_has_its_row() -> None:
     for scenario in SCENARIOS.values():
         assert f"| `{scenario.name}` | {scenario.touches} | {scenario.sees} |" in README
+
+
+def test_every_client_that_can_be_pointed_has_its_row() -> None:
+    for name, pointer in pointers().items():
+        assert f"| `{name}` | {pointer.about} | " in README
 
 
 def test_every_finding_of_the_verdict_has_its_row() -> None:

@@ -11,6 +11,8 @@ from workersai_contracts import assumptions
 from workersai_contracts.report import as_settings, as_text
 from workersai_emulator import Emulator
 
+pytestmark = pytest.mark.differences
+
 ALTERNATIVES = [
     (fact.id, alternative)
     for fact in assumptions().values()

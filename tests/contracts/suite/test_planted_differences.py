@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from lying_proxy import Passing
 
 
+pytestmark = pytest.mark.differences
+
+
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
     with Emulator(seed=3, tokens=frozenset({"emulator"})) as running:
