@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from workersai_emulator.clock import pause
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Mapping
 
     from aiohttp.web import BaseRequest
@@ -30,10 +30,10 @@ class ConnectionSpoiled(ConnectionError):
 
 async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) -> None:
     """Answer in the way that the reply's `spoiling` says, and end the connection. Raises ConnectionSpoiled."""
-    transport = request.transport
-    if transport is None:
+    if request.transport is None:
         raise ConnectionSpoiled
-    assert isinstance(transport, asyncio.WriteTransport)
+    # uvloop's has all the methods, and is no instance of asyncio's class.
+    transport = cast("asyncio.WriteTransport", request.transport)
     match reply.spoiling:
         case "reset-before" | "reset-after":
             _reset(transport)
