@@ -95,7 +95,9 @@ def write_worker_config(file: Path | None, *, url: str) -> None:
 
     written = write_config(find_config(Path()) if file is None else file, url.rstrip("/"))
     click.echo(f"wrote {written}; never deploy it")
+    click.echo("once  npm install --save-dev workersai-emulator")
     click.echo(f"run   npx wrangler dev -c {shlex.quote(str(written))}")
+    click.echo("      (wrangler pages dev takes no -c: there, put it in place of your own file and keep that aside)")
 
 
 def _options(*, worker_model: str | None, **said: Any) -> Options:

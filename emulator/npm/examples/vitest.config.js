@@ -1,0 +1,7 @@
+import { cloudflareTest } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  plugins: [cloudflareTest({ remoteBindings: false, wrangler: { configPath: "./wrangler.emulator.jsonc" } })],
+  test: { include: ["worker.test.js"], globalSetup: ["./global-setup.js"] },
+});
