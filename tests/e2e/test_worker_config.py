@@ -156,14 +156,16 @@ def test_command_says_what_it_wrote_and_what_to_run(tmp_path):
     (tmp_path / "wrangler.jsonc").write_text(JSONC)
 
     assert run(tmp_path).stdout == (
-        "wrote wrangler.emulator.jsonc; never deploy it\nrun   npx wrangler dev -c wrangler.emulator.jsonc\n"
+        "wrote wrangler.emulator.jsonc; never deploy it\n"
+        "once  npm install --save-dev workersai-emulator\n"
+        "run   npx wrangler dev -c wrangler.emulator.jsonc\n"
+        "      (wrangler pages dev takes no -c: there, put it in place of your own file and keep that aside)\n"
     )
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "wrangler.toml").write_text(TOML)
-    assert run(tmp_path, "a b/wrangler.toml").stdout == (
-        "wrote a b/wrangler.emulator.jsonc; never deploy it\n"
-        "run   npx wrangler dev -c 'a b/wrangler.emulator.jsonc'\n"
-    )
+    told = run(tmp_path, "a b/wrangler.toml").stdout.splitlines()
+    assert told[0] == "wrote a b/wrangler.emulator.jsonc; never deploy it"
+    assert told[2] == "run   npx wrangler dev -c 'a b/wrangler.emulator.jsonc'"
 
 
 def test_command_runs_as_a_process_of_its_own(tmp_path):
