@@ -21,7 +21,7 @@ STREAM_EVENTS: Final[dict[Streams, str]] = {
     "responses": "openai/responses.event",
 }
 ENDINGS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
-_DONE: Final = "[DONE]"
+DONE: Final = "[DONE]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def stream_mismatches(content: bytes, form: Streams) -> tuple[str, list[Mismatch
         return STREAM_EVENTS[form], [differs("events", str(fault), "events")]
     told: list[tuple[str, Any]] = []
     for number, event in enumerate(events):
-        if event.data == _DONE:
+        if event.data == DONE:
             if number + 1 < len(events):
                 return STREAM_EVENTS[form], [differs("the end", "an event comes after [DONE]", "events")]
             break
@@ -121,6 +121,6 @@ def _ending(events: Sequence[Event], told: Sequence[tuple[str, Any]], form: Stre
         last = told[-1][1] if told else None
         ended = isinstance(last, dict) and last.get("type") in ENDINGS
         return found if ended else [*found, differs("response.completed", "the stream just stops", "events")]
-    if not events or events[-1].data != _DONE:
-        found.append(differs(_DONE, "the stream does not end in [DONE]", "events"))
+    if not events or events[-1].data != DONE:
+        found.append(differs(DONE, "the stream does not end in [DONE]", "events"))
     return found

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from workersai_contracts.recording import NoRecording, Recording
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-Kind = Literal["emulator", "url", "live"]
+Kind = Literal["emulator", "url", "live", "replay"]
 
+REPLAY = "replay:"
 LIVE = "https://api.cloudflare.com"
 DEVELOPMENT_ACCOUNT = "0123456789abcdef0123456789abcdef"
 DEVELOPMENT_TOKEN = "emulator"  # noqa: S105 - of the emulator, no secret
@@ -45,6 +48,11 @@ class Target:
     budget: float | None = None
 
     @property
+    def in_order(self) -> bool:
+        """Whether its exchanges must come one after the other, in the order of the suite."""
+        return self.kind in {"live", "replay"}
+
+    @property
     def costs(self) -> bool:
         """Whether somebody pays for each exchange."""
         return self.kind == "live"
@@ -64,12 +72,15 @@ class Target:
 
 @contextmanager
 def reached(name: str, *, worker: str | None, budget: float, environ: Mapping[str, str]) -> Iterator[Target]:
-    """Reach the target of a name: `emulator`, `live`, or a URL. Raises NoTarget.
+    """Reach the target of a name: `emulator`, `live`, `replay:` and a recording's folder, or a URL. Raises NoTarget.
 
-    `emulator` is started for the run, on a free port, and ended after it. `live` is api.cloudflare.com whatever
-    the environment says.
+    `emulator` is started for the run, on a free port, and ended after it; so is what replays a recording. `live` is
+    api.cloudflare.com whatever the environment says.
     """
-    if name == "emulator":
+    if name.startswith(REPLAY):
+        with _replayed(Path(name.removeprefix(REPLAY)), worker) as target:
+            yield target
+    elif name == "emulator":
         with _emulator() as root:
             yield Target("emulator", root, DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, worker or root)
     elif name == "live":
@@ -89,7 +100,9 @@ def _live(environ: Mapping[str, str], worker: str | None, budget: float) -> Targ
 def _at_url(name: str, environ: Mapping[str, str], worker: str | None) -> Target:
     address = urlsplit(name)
     if address.scheme not in {"http", "https"} or not address.hostname:
-        raise NoTarget(f"--target {name}: give emulator, live, or a URL such as http://127.0.0.1:8799")
+        raise NoTarget(
+            f"--target {name}: give emulator, live, replay:DIR, or a URL such as http://127.0.0.1:8799"
+        )
     if address.hostname == urlsplit(LIVE).hostname:
         raise NoTarget(
             "--target: the live service is only reached by --target live, which bounds what it costs"
@@ -109,12 +122,23 @@ def _at_url(name: str, environ: Mapping[str, str], worker: str | None) -> Target
 
 
 @contextmanager
-def _emulator() -> Iterator[str]:
+def _replayed(folder: Path, worker: str | None) -> Iterator[Target]:
+    try:
+        recording = Recording.read(folder)
+    except NoRecording as fault:
+        raise NoTarget(f"--target {REPLAY}{folder}: {fault}") from None
+    with _emulator("--replay", str(folder)) as root:
+        its_own = root if recording.has_worker else None
+        yield Target("replay", root, DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, worker or its_own)
+
+
+@contextmanager
+def _emulator(*options: str) -> Iterator[str]:
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     command = shutil.which("workersai-emulator", path=beside)
     if command is None:
         raise NoTarget("--target emulator: the command workersai-emulator is not installed here")
-    strict = ["--api-token", DEVELOPMENT_TOKEN, "--port", "0"]
+    strict = ["--api-token", DEVELOPMENT_TOKEN, "--port", "0", *options]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WORKERSAI_EMULATOR_")}
     process = subprocess.Popen(  # noqa: S603 - our own command
         [command, "serve", *strict], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean

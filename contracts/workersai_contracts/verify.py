@@ -7,19 +7,19 @@ import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import click
 
 from workersai_contracts.catalogue import facts
-from workersai_contracts.findings import EVIDENCE, FINDINGS, Finding, Verdict, verdicts
+from workersai_contracts.drift_command import drift
+from workersai_contracts.findings import Verdict, verdicts
+from workersai_contracts.proxy_command import proxy
+from workersai_contracts.recording import NoRecording, Recorder
 from workersai_contracts.report import as_evidence, as_markdown, as_settings, as_text
+from workersai_contracts.suite_run import run_suite
 from workersai_contracts.target import NoTarget, Target, reached
 
-if TYPE_CHECKING:
-    import pytest
-
-SUITE = Path(__file__).with_name("suite")
 BUDGET = 500.0
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.group(invoke_without_command=True)
 @click.version_option(version("workersai-emulator"), message="workersai-verify %(version)s")
-@click.option("--target", "name", help="emulator (started for the run), live, or a server's URL.")
+@click.option("--target", "name", help="emulator (started for the run), live, a server's URL, or replay:DIR.")
 @click.option("--worker", help="A /batch Worker's URL, to be held to the contract too.")
 @click.option(
     "--budget", type=float, default=BUDGET, show_default=True, help="What a live run may cost, in neurons."
@@ -40,6 +40,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--write-settings", type=_FILE, help="Write a file for serve --config that makes the emulator agree."
 )
+@click.option(
+    "--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every exchange in a new folder."
+)
+@click.option("--redact-texts", is_flag=True, help="Hide in the recording what was said, on both sides.")
 @click.option("-k", "selection", help="Run only the tests that match, as pytest's -k.")
 @click.option(
     "-n", "processes", type=click.IntRange(1), help="Run in so many processes (needs pytest-xdist)."
@@ -53,10 +57,16 @@ def verify(
     if context.invoked_subcommand is not None:
         return
     if name is None:
-        raise click.UsageError("--target is missing: emulator, live, or a URL")
+        raise click.UsageError("--target is missing: emulator, live, replay:DIR, or a URL")
+    if wanted["record"] and wanted["processes"]:
+        raise click.UsageError("--record keeps exchanges in their order: leave out -n")
+    if wanted["redact_texts"] and not wanted["record"]:
+        raise click.UsageError("--redact-texts goes with --record DIR")
     with reached(name, worker=worker, budget=budget, environ=os.environ) as target:
         if target.costs:
-            click.echo(_estimate(target), err=True)
+            from workersai_contracts.suite.cost import told_cost
+
+            click.echo(told_cost(target), err=True)
         context.exit(_run(target, name, **wanted))
 
 
@@ -74,6 +84,10 @@ def show_facts(*, as_json: bool) -> None:
         click.echo(f"{fact.id:<22} {fact.level:<11} {fact.text}  [{fact.source}]")
 
 
+verify.add_command(drift)
+verify.add_command(proxy)
+
+
 def _run(
     target: Target,
     name: str,
@@ -82,75 +96,44 @@ def _run(
     markdown: Path | None,
     evidence: Path | None,
     write_settings: Path | None,
+    record: Path | None,
+    redact_texts: bool,
     selection: str | None,
     processes: int | None,
     verbose: bool,
 ) -> int:
-    pytest = _pytest()
-    arguments = [str(SUITE), "-c", str(SUITE / "pytest.ini"), "-p", "workersai_contracts.suite.plugin"]
-    arguments += ["-v" if verbose else "-q"]
+    arguments = ["-v" if verbose else "-q"]
     arguments += ["--junit-xml", str(junit)] if junit else []
     arguments += ["-k", selection] if selection else []
-    if processes and not target.costs:
+    if processes and not target.in_order:
         arguments += ["-p", "xdist.plugin", "-n", str(processes)]
-    os.environ.update(target.to_environment(), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")  # nobody else's plugins
-    collected = _Collected()
-    code = int(pytest.main(arguments, plugins=[collected]))
-    found = verdicts(collected.findings)
+    ran = run_suite(target, arguments, _recorder(target, name, record, hide_texts=redact_texts))
+    found = verdicts(ran.findings)
     click.echo(as_text(found))
     for path, text in (
         (markdown, as_markdown(found, name)),
         (write_settings, as_settings(found)),
         (
             evidence,
-            json.dumps(as_evidence(found, name, collected.evidence, version("workersai-emulator")), indent=1),
+            json.dumps(as_evidence(found, name, ran.evidence, version("workersai-emulator")), indent=1),
         ),
     ):
         if path is not None:
             path.write_text(text, encoding="utf-8")
-    return _exit_code(code, found)
+    return _exit_code(ran.code, found)
 
 
-class _Collected:
-    """Hears, as a plugin of the run, what each test found, in whichever process."""
-
-    def __init__(self) -> None:
-        self.findings: list[Finding] = []
-        self.evidence: list[dict[str, Any]] = []
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take what a test's report carries; it is complete once the test was torn down."""
-        if report.when != "teardown":
-            return
-        for kind, said in cast("list[tuple[str, Any]]", report.user_properties):
-            if kind == FINDINGS:
-                self.findings += [Finding(**one) for one in said]
-            elif kind == EVIDENCE:
-                self.evidence += [{"test": report.nodeid.rpartition("::")[2], **one} for one in said]
+def _recorder(target: Target, name: str, folder: Path | None, *, hide_texts: bool) -> Recorder | None:
+    if folder is None:
+        return None
+    whose = {"account_ids": [target.account_id], "tokens": [target.token]}
+    return Recorder(name, folder, **whose, hide_texts=hide_texts)
 
 
 def _exit_code(pytest_code: int, found: list[Verdict]) -> int:
     if pytest_code in {0, 1}:
         return int(pytest_code == 1 or any(verdict.fails_the_run for verdict in found))
     return 2
-
-
-def _estimate(target: Target) -> str:
-    from workersai_contracts.suite.cost import estimated_run
-
-    neurons = estimated_run()
-    return (
-        f"workersai-verify: the live service at {target.root}, about {neurons:.0f} neurons, "
-        f"at most {target.budget:g} (--budget); batches may take minutes"
-    )
-
-
-def _pytest() -> Any:
-    try:
-        import pytest
-    except ImportError:
-        raise NoTarget("the suite needs pytest: pip install 'workersai-emulator[verify]'") from None
-    return pytest
 
 
 def main() -> None:
@@ -161,7 +144,7 @@ def main() -> None:
         code = end.exit_code
     except click.ClickException as fault:
         _fail(fault.format_message())
-    except NoTarget as fault:
+    except (NoTarget, NoRecording) as fault:
         _fail(str(fault))
     except OSError as fault:
         _fail(f"{fault.filename}: {fault.strerror}" if fault.filename else str(fault))

@@ -48,7 +48,8 @@ def status_of(answer: Answer) -> str | None:
 def follow(wire: Wire, model: str, body: Any) -> History:
     """Submit, and poll until the batch no longer waits or the target's time is up; then poll once more.
 
-    The live service is given a quarter of an hour and polled at growing intervals; others are not waited for.
+    The live service is given a quarter of an hour and polled at growing intervals; others are hardly waited for, and
+    a recording, whose polls are what they are, not at all.
     """
     history = History(model, wire.run(model, body, QUEUE))
     if not history.request_id:
@@ -62,7 +63,7 @@ def follow(wire: Wire, model: str, body: Any) -> History:
             return history
         if time.monotonic() > deadline:
             return history
-        if pause or len(history.polls) > 5:
+        if wire.target.kind != "replay" and (pause or len(history.polls) > 5):
             pause = min(LONGEST_PAUSE, max(pause * 1.5, 0.05))
             time.sleep(pause)
 

@@ -10,10 +10,13 @@ from workersai_contracts.catalogue import facts
 from workersai_contracts.findings import EVIDENCE, FINDINGS, SURE, Finding
 from workersai_contracts.suite.checks import Checks
 from workersai_contracts.suite.wire import Wire
+from workersai_contracts.suite_run import SuiteRun
 from workersai_contracts.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+
+    from workersai_contracts.recording import Recorder
 
 FOUND = pytest.StashKey[list[Finding]]()
 
@@ -25,9 +28,16 @@ def target() -> Target:
 
 
 @pytest.fixture(scope="session")
-def session_wire(target: Target) -> Iterator[Wire]:
+def recorder(pytestconfig: pytest.Config) -> Recorder | None:
+    """What keeps the exchanges of this run, where they are to be kept."""
+    plugins = pytestconfig.pluginmanager.get_plugins()
+    return next((one.recorder for one in plugins if isinstance(one, SuiteRun)), None)
+
+
+@pytest.fixture(scope="session")
+def session_wire(target: Target, recorder: Recorder | None) -> Iterator[Wire]:
     """One client for all tests, so that the budget is one."""
-    wire = Wire(target)
+    wire = Wire(target, recorder)
     yield wire
     wire.close()
 

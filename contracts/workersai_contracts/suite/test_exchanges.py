@@ -22,7 +22,7 @@ CREDENTIALS = {
 def test_exchange(exchange: Exchange, wire: Wire, checks: Checks) -> None:
     """The reply has its envelope, its headers, and the output or the refusal that answers this request."""
     answer = _send(exchange, wire)
-    if exchange.credentials == "unknown" and answer.status == 200 and wire.target.kind == "url":
+    if exchange.credentials == "unknown" and answer.status == 200 and wire.target.kind in {"url", "replay"}:
         pytest.skip("this target takes any token")
     if isinstance(exchange.reply, Refusal):
         held = checks.refusal(answer, exchange.reply)

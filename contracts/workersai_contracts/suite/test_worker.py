@@ -9,11 +9,12 @@ import httpx
 import pytest
 
 from workersai_contracts.suite.history import PENDING, documented
-from workersai_contracts.suite.wire import Answer
+from workersai_contracts.suite.wire import Answer, answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workersai_contracts.recording import Recorder
     from workersai_contracts.suite.checks import Checks
     from workersai_contracts.target import Target
 
@@ -32,13 +33,14 @@ BAD_BODIES = {
 class WorkerWire:
     """Sends to a Worker."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, recorder: Recorder | None = None) -> None:
+        self._recorder = recorder
         self._http = httpx.Client(base_url=root, timeout=60.0)
 
     def send(self, method: str, path: str, content: bytes = b"") -> Answer:
         """Send one request."""
         response = self._http.request(method, path, content=content)
-        return Answer(response.status_code, dict(response.headers), response.content)
+        return answer_of(response, content, self._recorder)
 
     def close(self) -> None:
         """End the connections."""
@@ -46,11 +48,11 @@ class WorkerWire:
 
 
 @pytest.fixture
-def worker(target: Target) -> Iterator[WorkerWire]:
+def worker(target: Target, recorder: Recorder | None) -> Iterator[WorkerWire]:
     """The Worker; without one its tests are skipped."""
     if target.worker is None:
         pytest.skip("no Worker: give one with --worker URL")
-    wire = WorkerWire(target.worker)
+    wire = WorkerWire(target.worker, recorder)
     yield wire
     wire.close()
 

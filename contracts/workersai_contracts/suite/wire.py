@@ -12,13 +12,17 @@ import pytest
 
 from workersai_contracts.catalogue import model
 from workersai_contracts.exchange import AI, QUEUE, RUN
+from workersai_contracts.passing import Reply, Request, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from workersai_contracts.recording import Recorder
     from workersai_contracts.target import Target
 
 CHARACTERS_PER_TOKEN = 4.8
+#: The header of a reply to what a replayed recording does not have.
+NOT_RECORDED = "x-emulator-replay"
 OUTPUT_TOKENS = 16  # no exchange asks for more
 UNKNOWN_TOKEN = "0123456789abcdefghijABCDEFGHIJ0123456789"  # noqa: S105 - nobody's
 
@@ -48,8 +52,9 @@ class Answer:
 class Wire:
     """Sends to one target, and keeps what was sent and came back as evidence, without the token."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, recorder: Recorder | None = None) -> None:
         self.target = target
+        self._recorder = recorder
         self.evidence: list[dict[str, Any]] = []
         self.spent = 0.0
         self._http = httpx.Client(base_url=target.root, timeout=150.0, follow_redirects=False)
@@ -84,7 +89,7 @@ class Wire:
             response = self._http.send(request)
         except httpx.HTTPError as fault:
             pytest.fail(f"{method} {path} got no reply: {type(fault).__name__}: {fault}", pytrace=False)
-        answer = Answer(response.status_code, dict(response.headers), response.content)
+        answer = answer_of(response, content, self._recorder)
         self.evidence.append(self._redacted(method, url, content, answer))
         return answer
 
@@ -121,6 +126,19 @@ class Wire:
 
     def _anonymous(self, text: str) -> str:
         return text.replace(self.target.account_id, "{account_id}").replace(self.target.token, "{token}")
+
+
+def answer_of(response: httpx.Response, content: bytes, recorder: Recorder | None) -> Answer:
+    """The reply to a request of this body, recorded; fails the test where a replayed recording had none."""
+    answer = Answer(response.status_code, dict(response.headers), response.content)
+    if NOT_RECORDED in answer.headers:
+        pytest.fail(str(answer.json["errors"][0]["message"]), pytrace=False)
+    if recorder is not None:
+        asked = response.request
+        target = asked.url.raw_path.decode("ascii")
+        request = Request(asked.method, target, spelled(asked.headers), content)
+        recorder.keep(request, Reply(answer.status, spelled(response.headers), answer.content))
+    return answer
 
 
 def estimated_neurons(path: str, content: bytes) -> float:

@@ -109,9 +109,9 @@ def test_evidence_holds_neither_token_nor_account(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "--target is missing: emulator, live, or a URL"),
+        ([], "--target is missing: emulator, live, replay:DIR, or a URL"),
         (["--target", "live"], "--target live needs CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_API_TOKEN"),
-        (["--target", "nonsense"], "--target nonsense: give emulator, live, or a URL"),
+        (["--target", "nonsense"], "--target nonsense: give emulator, live, replay:DIR, or a URL"),
         (
             ["--target", "http://127.0.0.1:1"],
             "--target http://127.0.0.1:1: cannot be reached: Connection refused",
