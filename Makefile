@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test check format serve bench test-long test-many test-oracle test-differences test-clients test-clients-all test-workers clean help
+.PHONY: demo test test-kill test-stores check format serve bench test-long test-many test-oracle test-differences test-clients test-clients-all test-workers test-openapi fuzz clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ —/'
@@ -30,6 +30,13 @@ test-long: $(READY) ## the same with random and many more generated inputs
 test-many: $(READY) ## a thousand tests with the pytest fixture: no growth, no interference
 	@MANY_TESTS=1000 $(BIN)/python -m pytest -q tests/e2e/test_many_tests.py
 
+test-kill: $(READY) ## SIGKILL under load: KILLS times over a file, KILLS_REDIS times over a Redis (redis-server)
+	@KILLS=$(or $(KILLS),200) KILLS_REDIS=$(or $(KILLS_REDIS),50) $(BIN)/python -m pytest -q tests/e2e/test_kills.py
+
+test-stores: $(READY) ## the wire's tests with state in a file and in a Redis instead of memory
+	@WORKERSAI_TEST_STATE=file $(BIN)/python -m pytest -q -n auto tests/emulator/wire
+	@WORKERSAI_TEST_STATE=redis $(BIN)/python -m pytest -q -n auto tests/emulator/wire
+
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
 	@npm ci --no-audit --no-fund --loglevel=error --prefix tests/oracle
 	@$(BIN)/python -m pytest -q tests/oracle -m oracle
@@ -47,6 +54,12 @@ test-workers: $(READY) ## real Worker runtimes with their AI binding on the emul
 	@command -v npm >/dev/null || { echo "test-workers skipped: npm is not here"; exit 0; }; \
 	$(BIN)/python tests/workers/worker_environments.py && \
 	tests/workers/offline.sh $(BIN)/python -m pytest -q tests/workers -m workers $(WORKERS)
+
+test-openapi: $(READY) ## Schemathesis against the served OpenAPI document; OPENAPI=--short takes a minute; the first time installs it
+	@$(BIN)/python tests/openapi/run_checks.py $(OPENAPI)
+
+fuzz: $(READY)   ## break exchanges of every dialect on the raw socket, for FUZZ_SECONDS (600)
+	@$(BIN)/python tests/security/fuzz.py $(or $(FUZZ_SECONDS),600) $(FUZZ_SEED)
 
 bench: $(READY)  ## polls and submits as ratios to a bare server; the pollers' latency beside a 10 MB batch
 	@$(BIN)/python emulator/bench/exchanges.py $(BENCH)

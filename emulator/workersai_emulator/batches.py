@@ -24,7 +24,7 @@ class Batches:
 
     def __init__(self, store: Store, seed: int) -> None:
         self.store = store
-        self._seed = seed
+        self.seed = seed
 
     async def submit(
         self,
@@ -39,11 +39,11 @@ class Batches:
         failures: Mapping[int, str],
     ) -> Batch:
         """Queue a request that was found good, and give the batch that it became."""
-        number = await self.store.next_number(account.id)
+        number = await self.store.next(account.id, "submit")
         now = account.clock.now()
         batch = Batch(
             account_id=account.id,
-            request_id=request_id(self._seed, account.id, number),
+            request_id=request_id(self.seed, account.id, number),
             number=number,
             model=model,
             form=form,
@@ -76,7 +76,7 @@ class Batches:
             polled = batch.lived(advance(batch.life, now, polled=True))
             return None if now >= polled.expires_at() else polled
 
-        batch = await self.store.poll((account.id, wanted), change)
+        batch = await self.store.poll(account, wanted, change)
         if batch is None or batch.life.state == "lost" or (batch.model != model and not answers_others):
             return None
         if reads_once and batch.life.state == "done" and batch.life.entry.polls > 1:
@@ -104,7 +104,7 @@ class Batches:
             now = account.clock.now()
             return shown.lived(_acted(shown.life, action, error, now))
 
-        return await self.store.poll((account.id, wanted), change)
+        return await self.store.poll(account, wanted, change)
 
 
 def _acted(life: Life, action: Action, error: str | None, now: float) -> Life:

@@ -33,15 +33,17 @@ class Trace:
 class Call:
     """One request to run a model, in any dialect: the inputs parsed, and as they came.
 
-    `queue` is the wish to queue them, and `raw` says that the body was no JSON but the one input itself. `busy_refused`
-    is the wish not to wait for capacity. `listing` asks for a part of the catalogue instead, and its inputs are the
-    query. `script` and `scenario`, from headers of the request, are for it alone.
+    `number` is that of the exchange among its account's. `queue` is the wish to queue the inputs, and `raw` says that
+    the body was no JSON but the one input itself. `busy_refused` is the wish not to wait for capacity. `listing` asks
+    for a part of the catalogue instead, and its inputs are the query. `script` and `scenario`, from headers of the
+    request, are for it alone.
     """
 
     account: Account
     model: str
     inputs: Any
     body: bytes
+    number: int = 0
     queue: bool = False
     form: Form = "native"
     raw: bool = False

@@ -21,12 +21,12 @@ NOT_FOUND = 127
 @click.group()
 @click.version_option(__version__, message="workersai-emulator %(version)s")
 def cli() -> None:
-    """Run a local stand-in for Cloudflare Workers AI's batch queue."""
+    """Run a local stand-in for Cloudflare Workers AI and its batch queue."""
 
 
 @cli.command()
 @server_options(port=DEFAULT_PORT)
-def serve(**said: Any) -> None:
+def serve(**said: Any) -> int:
     """Run the emulator until it is told to stop.
 
     Prints its URL on stdout when it is ready. Each option is also a key of the --config file.
@@ -34,7 +34,12 @@ def serve(**said: Any) -> None:
     options = _options(**said)
     from workersai_emulator import serving
 
-    serving.run(serving.serve(options))
+    if options.workers > 1:
+        from workersai_emulator.workers import serve_with_workers
+
+        return serve_with_workers(options)
+    serving.run(serving.serve(options), options)
+    return 0
 
 
 @cli.command("exec", context_settings={"allow_interspersed_args": False})
@@ -51,11 +56,13 @@ def run_beside(command: tuple[str, ...], *, verdict: bool, **said: Any) -> int:
     Takes a free port, and all options of `serve`. The exit code is the command's own.
     """
     options = _options(**said)
+    if options.workers > 1:
+        raise ValueError("--workers: exec runs its command beside one process")
     if shutil.which(command[0]) is None:
         _fail(f"exec: {command[0]!r} is no command that can be found and run", NOT_FOUND)
     from workersai_emulator import serving
 
-    return serving.run(serving.serve_for(command, options, verdict=verdict))
+    return serving.run(serving.serve_for(command, options, verdict=verdict), options)
 
 
 @cli.command("env")
@@ -97,7 +104,9 @@ def write_worker_config(file: Path | None, *, url: str) -> None:
     click.echo(f"wrote {written}; never deploy it")
     click.echo("once  npm install --save-dev workersai-emulator")
     click.echo(f"run   npx wrangler dev -c {shlex.quote(str(written))}")
-    click.echo("      (wrangler pages dev takes no -c: there, put it in place of your own file and keep that aside)")
+    click.echo(
+        "      (wrangler pages dev takes no -c: there, put it in place of your own file and keep that aside)"
+    )
 
 
 def _options(*, worker_model: str | None, **said: Any) -> Options:

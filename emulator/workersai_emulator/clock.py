@@ -12,6 +12,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)?")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -102,6 +106,21 @@ class Clock:
         if self.frozen:
             return self._at
         return min(_FARTHEST, self._at + (system_now() - self._since) * self.scale)
+
+    def said(self) -> dict[str, Any]:
+        """All that decides what it shows, as JSON that `of` reads."""
+        return {
+            "frozen": self.frozen,
+            "scale": self.scale,
+            "jump": self.jump,
+            "at": self._at,
+            "since": self._since,
+        }
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any]) -> Clock:
+        """The clock that was said so: it has gone on since as if it had been looked at all the time."""
+        return cls(said["frozen"], said["scale"], said["jump"], said["at"], said["since"])
 
     def copy(self) -> Clock:
         """A clock of its own that shows the same time and goes on in the same way."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from workersai_emulator.clock import local_time_of_day
+from workersai_emulator.clock import format_time, local_time_of_day, system_now
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN
+from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
     from workersai_emulator.api.exchange import Exchange
     from workersai_emulator.controls import RequestView
 
+#: What the log for programs says of an exchange, in this order.
+_LOGGED = (
+    *("account_id", "dialect", "operation", "model", "method", "path", "status", "code", "duration_ms"),
+    *("client", "request_id", "state", "rule", "why"),
+)
 _RED, _YELLOW, _DIM, _PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[0m"
 
 
@@ -21,7 +28,7 @@ def greeting(url: str, seed: int, *, strict: bool) -> str:
     """What a person needs to point a client here."""
     token = "one of --api-token" if strict else f"{DEVELOPMENT_TOKEN} (any will do)"
     return f"""\
-workersai-emulator: Cloudflare Workers AI's batch queue, offline
+workersai-emulator: Cloudflare Workers AI, offline
   account  {DEVELOPMENT_ACCOUNT} (any 32 hex digits will do)
   token    {token}
   seed     {seed} (--seed {seed} gives the same ids again)
@@ -53,6 +60,31 @@ def exchange_line(exchange: Exchange, *, colour: bool) -> str:
         return f"{time} {line}"
     tint = _RED if exchange.status >= 500 else _YELLOW if exchange.status >= 400 else ""
     return f"{_DIM}{time}{_PLAIN} {tint}{line}{_PLAIN}"
+
+
+def json_line(event: str, **told: Any) -> str:
+    """One line of the log for programs: what happened, when, and what there is to say of it."""
+    return dumps({"time": format_time(system_now()), "event": event, **told}).decode()
+
+
+def json_printer(write: Callable[[str], object]) -> Callable[[Exchange], None]:
+    """Tell of each exchange in one line of JSON: whose it was and what came of it, without bodies and credentials."""
+
+    def tell(exchange: Exchange) -> None:
+        shown = exchange.as_json()
+        write(json_line("exchange", **{name: shown[name] for name in _LOGGED}))
+
+    return tell
+
+
+def formatter(log: str) -> logging.Formatter:
+    """How what is no exchange is told: a warning, a fault of the emulator."""
+    return _JsonLines() if log == "json" else logging.Formatter("workersai-emulator: %(message)s")
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return json_line(record.levelname.lower(), message=super().format(record))
 
 
 def printer(write: Callable[[str], object], *, every: bool, colour: bool) -> Callable[[Exchange], None]:

@@ -29,7 +29,7 @@ from workersai_emulator.schema_walk import looks
 from workersai_emulator.validation import validator_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 
     from workersai_contracts import ModelCard
     from workersai_emulator.settings import Settings
@@ -44,13 +44,14 @@ FORESEEN_TEXTS = 1000
 class Bill:
     """What a batch costs: its tokens are counted once, by whoever knows them first."""
 
-    count: Callable[[Usage], float | None] | None = None
+    count: Callable[[Usage], Awaitable[float | None]] | None = None
     neurons: float | None = None
 
-    def settle(self, usage: Usage) -> None:
+    async def settle(self, usage: Usage) -> None:
         """Count the tokens, unless they were counted."""
-        if self.count is not None:
-            self.neurons, self.count = self.count(usage), None
+        count, self.count = self.count, None
+        if count is not None:
+            self.neurons = await count(usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +76,16 @@ class Finished:
         self,
         outputs: Mapping[int, bytes],
         failures: Mapping[int, str],
-        count: Callable[[Usage], float | None] | None,
+        count: Callable[[Usage], Awaitable[float | None]] | None,
     ) -> Finished:
         """The same with what rules chose for items, and who counts the usage."""
         return replace(self, outputs=outputs, failures=failures, bill=Bill(count))
 
     @property
     def small(self) -> bool:
-        """Whether the whole is not much, so that streaming would not pay. Vectors are long, texts are short."""
-        return self._has_at_most(SLICE_TEXTS if self.card.answers == "embedding" else FORESEEN_TEXTS)
+        """Whether the whole is not much, so that streaming would not pay. Vectors and files are long, texts short."""
+        long = self.card.answers in {"embedding", "image", "speech"}
+        return self._has_at_most(SLICE_TEXTS if long else FORESEEN_TEXTS)
 
     async def foresee(self) -> None:
         """Settle the bill before the reply is computed, so that its header can tell it.
@@ -93,7 +95,7 @@ class Finished:
         """
         if self.bill.count is None or self.small or not self._has_at_most(FORESEEN_TEXTS):
             return
-        self.bill.settle(await self.workbench.make(self._foreseen))
+        await self.bill.settle(await self.workbench.make(self._foreseen))
 
     async def pieces(self) -> AsyncGenerator[bytes]:
         """The members of the reply's object, without its braces, in pieces.
@@ -109,7 +111,7 @@ class Finished:
             usage += used
             yield comma + items
             comma = b","
-        self.bill.settle(usage)
+        await self.bill.settle(usage)
         yield b"]," + b'"usage":' + dumps(usage.as_json())
 
     def _has_at_most(self, texts: int) -> bool:

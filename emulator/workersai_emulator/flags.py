@@ -51,11 +51,13 @@ def options_from(
     api_token: tuple[str, ...],
     allow_host: tuple[str, ...],
     scenario: tuple[str, ...],
+    grace: str,
     **plain: Any,
 ) -> Options:
     """Make `Options` of what the flags say. Raises ValueError that names the flag."""
     from workersai_emulator.settings import Settings
 
+    _check_replay(**plain)
     general = [text for text in script if not text.startswith("@")]
     if len(general) > 1:
         raise ValueError("--script: there can be one for all models; give the others as MODEL=SCRIPT")
@@ -77,8 +79,25 @@ def options_from(
         scenarios=tuple(_scenario(name) for name in scenario),
         tokens=tuple(map(_token, api_token)),
         allowed_hosts=frozenset(allow_host),
+        grace_seconds=_seconds("--grace", grace),
         **plain,
     )
+
+
+def _seconds(flag: str, text: str) -> float:
+    from workersai_emulator.clock import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as fault:
+        raise ValueError(f"{flag}: {fault}") from None
+
+
+def _check_replay(*, replay: Path | None, replay_or_emulate: bool, workers: int = 1, **_: Any) -> None:
+    if replay_or_emulate and replay is None:
+        raise ValueError("--replay-or-emulate goes with --replay DIR")
+    if replay is not None and workers > 1:
+        raise ValueError("--replay: a recording is walked through by one process; leave out --workers")
 
 
 def _token(text: str) -> Token:
@@ -166,6 +185,39 @@ def _definitions(port: int) -> list[Callable[[Any], Any]]:
             help="A further name under which browsers and the control plane may call.",
         ),
         _option("--control-token", help="What the control plane asks for; needed beyond loopback."),
+        _option(
+            "--replay",
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Answer from a recording of workersai-verify --record; what is not in it is refused.",
+        ),
+        _option("--replay-or-emulate", is_flag=True, help="Emulate what the recording does not have."),
+        _option(
+            "--state",
+            metavar="FILE|URL",
+            help="Keep all state in a file, or in a Redis that several emulators share; in memory unless given.",
+        ),
+        _option(
+            "--workers",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="So many processes serve on one port, over a state that they share.",
+        ),
+        _option(
+            "--log",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            show_default=True,
+            help="json tells of every exchange in one line of JSON on stderr, a terminal or not.",
+        ),
+        _option(
+            "--grace",
+            metavar="DURATION",
+            default="5s",
+            show_default=True,
+            help="What replies under way may still take when it is told to end; told twice, it ends at once.",
+        ),
         _option(
             "--store-bytes",
             type=click.IntRange(1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workersai_emulator.clock import parse_time, system_now
 
@@ -74,8 +74,29 @@ class Filter:
         )
 
 
-class Journal:
-    """The exchanges of one server, in the order in which they ended, each counted from 1 on (`seq`)."""
+class Journal(Protocol):
+    """The exchanges of one emulator, in the order in which they ended, each counted from 1 on (`seq`)."""
+
+    async def add(self, exchange: Exchange) -> None:
+        """Keep an exchange that is over."""
+
+    async def amend(self, exchange: Exchange) -> None:
+        """Keep what was changed of an exchange's gateway log."""
+
+    async def find(self, account_id: str | None, wanted: Filter | None = None) -> list[Exchange]:
+        """An account's exchanges, or all, in their order; those of a filter where one is given."""
+
+    async def wait(
+        self, account_id: str | None, wanted: Filter, count: int, seconds: float
+    ) -> list[Exchange]:
+        """The exchanges of a filter as soon as there are `count`; those that there are when time is up."""
+
+    async def clear(self, account_id: str | None) -> None:
+        """Forget an account's exchanges, or all."""
+
+
+class MemoryJournal:
+    """The journal in memory: of one process, for as long as it runs."""
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, max_exchanges: int = MAX_EXCHANGES) -> None:
         self._max_bytes = max_bytes
@@ -89,13 +110,16 @@ class Journal:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, exchange: Exchange) -> None:
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, about."""
+        return self._bytes
+
+    async def add(self, exchange: Exchange) -> None:
         """Keep an exchange that is over; it is not changed any more."""
         self._told += 1
         exchange.seq = self._told
-        exchange.time = system_now() - exchange.seconds
-        exchange.clock = exchange.clock or exchange.time
-        exchange.path, exchange.why = _cut(exchange.path), _cut(exchange.why)
+        end(exchange)
         self._kept[exchange.seq] = exchange
         self._of_account.setdefault(exchange.account_id, deque()).append(exchange)
         self._bytes += _reckoned(exchange)
@@ -105,8 +129,14 @@ class Journal:
             self._forget_oldest()
         self._news.set()
 
-    def find(self, account_id: str | None, wanted: Filter | None = None) -> list[Exchange]:
+    async def amend(self, exchange: Exchange) -> None:
+        """Keep what was changed of an exchange's gateway log."""
+
+    async def find(self, account_id: str | None, wanted: Filter | None = None) -> list[Exchange]:
         """An account's exchanges, or all, in their order; those of a filter where one is given."""
+        return self._find(account_id, wanted)
+
+    def _find(self, account_id: str | None, wanted: Filter | None) -> list[Exchange]:
         kept = self._kept.values() if account_id is None else self._of_account.get(account_id, ())
         return list(kept) if wanted is None else [exchange for exchange in kept if wanted.takes(exchange)]
 
@@ -114,18 +144,18 @@ class Journal:
         self, account_id: str | None, wanted: Filter, count: int, seconds: float
     ) -> list[Exchange]:
         """The exchanges of a filter as soon as there are `count`; those that there are when time is up."""
-        found = self.find(account_id, wanted)
+        found = self._find(account_id, wanted)
         try:
             async with asyncio.timeout(seconds):
                 while len(found) < count:
                     self._news.clear()
                     await self._news.wait()
-                    found = self.find(account_id, wanted)
+                    found = self._find(account_id, wanted)
         except TimeoutError:
             pass  # who asked counts them
         return found
 
-    def clear(self, account_id: str | None) -> None:
+    async def clear(self, account_id: str | None) -> None:
         """Forget an account's exchanges, or all."""
         if account_id is None:
             self._kept.clear()
@@ -142,6 +172,13 @@ class Journal:
         own.popleft()
         if not own:
             del self._of_account[oldest.account_id]
+
+
+def end(exchange: Exchange) -> None:
+    """Write down when an exchange was that is over, and cut what is too long to be kept."""
+    exchange.time = system_now() - exchange.seconds
+    exchange.clock = exchange.clock or exchange.time
+    exchange.path, exchange.why = _cut(exchange.path), _cut(exchange.why)
 
 
 def _reckoned(exchange: Exchange) -> int:

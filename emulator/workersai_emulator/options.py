@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workersai_emulator.settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workersai_emulator.api_tokens import Token
 
 DEFAULT_PORT = 8799
@@ -21,6 +23,11 @@ class Options:
 
     `seed` None means a random one. Without `tokens` any token passes. `allowed_hosts` are names, beside
     the loopback ones, under which the control plane and browsers may call. Bounds are on what batches keep.
+    `grace_seconds` is how long replies under way may still take when the server is told to end; `log` is how a
+    server with a process of its own tells of exchanges.
+    `replay` is a recording that answers in the emulator's place; `replay_or_emulate` emulates what is not in it.
+    `state` names where state outlives the process: a file, or a Redis as a URL, which `workers`
+    processes of one `serve` share.
     """
 
     host: str = "127.0.0.1"
@@ -32,6 +39,12 @@ class Options:
     tokens: tuple[Token, ...] = ()
     allowed_hosts: frozenset[str] = frozenset()
     control_token: str | None = None
+    state: str | None = None
+    workers: int = 1
+    replay: Path | None = None
+    replay_or_emulate: bool = False
+    grace_seconds: float = 5.0
+    log: Literal["text", "json"] = "text"
     store_bytes: int = 1_000_000_000
     store_batches: int = 100_000
 

@@ -101,6 +101,26 @@ class Rules:
         self._rules[rule.id] = rule
         return rule
 
+    def said(self) -> dict[str, Any]:
+        """All rules, and how many there ever were, as JSON that `take` reads; not how often each was counted."""
+        return {"made": self._made, "rules": [rule.as_json() for rule in self]}
+
+    def take(self, said: Mapping[str, Any]) -> None:
+        """Have these rules and no others, uncounted. ValueError names the part at fault."""
+        self._made, self._rules = said["made"], {}
+        for one in said["rules"]:
+            spelled = {key: value for key, value in one.items() if key not in {"id", "fired", "scenario"}}
+            self._rules[one["id"]] = Rule(one["id"], *_read(spelled), one.get("scenario"))
+
+    def counts(self) -> dict[str, Any]:
+        """How often each rule was seen and fired, as JSON that `go_on` reads."""
+        return {rule.id: [rule.seen, rule.fired] for rule in self if rule.seen}
+
+    def go_on(self, counts: Mapping[str, Any]) -> None:
+        """Go on from what was counted of these rules."""
+        for rule in self:
+            rule.seen, rule.fired = counts.get(rule.id, (0, 0))
+
     def delete(self, rule_id: str) -> bool:
         """Forget a rule; False when there was none of that id."""
         return self._rules.pop(rule_id, None) is not None

@@ -18,6 +18,7 @@ from workersai_emulator.inference import (
     cost,
     embeddings,
     generate,
+    schema_wanted,
     stream,
 )
 from workersai_emulator.json_text import dumps
@@ -27,12 +28,14 @@ from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.usage import neurons_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from workersai_contracts import ModelCard
     from workersai_emulator.calls import Call
     from workersai_emulator.effects import Effect
+    from workersai_emulator.inference import Event
     from workersai_emulator.settings import Settings
+    from workersai_emulator.store import Store
     from workersai_emulator.workbench import Workbench
 
 LARGE_BODY = 256 * 1024
@@ -43,21 +46,22 @@ MANY_ITEMS = 500
 class Runs:
     """Runs models. What takes long is done in the worker thread."""
 
-    def __init__(self, workbench: Workbench) -> None:
+    def __init__(self, workbench: Workbench, store: Store) -> None:
         self._workbench = workbench
+        self._store = store
 
     async def run(
         self,
         call: Call,
         card: ModelCard,
         effect: Effect | None,
-        outputs: Callable[[Sequence[Any]], Mapping[int, bytes]],
+        outputs: Callable[[Sequence[Any]], Awaitable[Mapping[int, bytes]]],
     ) -> Finished | Result | Streamed:
         """Answer a call. `outputs` says what rules choose for items. Raises Refused.
 
         Facts: `sync.run`, `batch.query.body`, `submit.no-query`, `openai.run`.
         """
-        if call.form == "native" and isinstance(call.inputs, dict) and "requests" in call.inputs:
+        if _has_requests(call, card):
             return await self._run_all(call, card, outputs)
         if not call.raw:
             await self._workbench.aside(partial(_check, call, card), large=len(call.body) > LARGE_BODY)
@@ -65,13 +69,14 @@ class Runs:
         if card.writes_text and call.wants_stream:
             return await self._stream(call, card, chosen, effect)
         answer = await self._answer(call, card, chosen)
-        return Result(answer.result, answer.content_type, self.count(call, card, answer.usage))
+        neurons = await self.count(call, card, answer.usage)
+        return Result(answer.result, answer.content_type, neurons)
 
-    async def bare(self, card: ModelCard, inputs: dict[str, Any]) -> Answer:
+    async def bare(self, card: ModelCard, inputs: dict[str, Any], *, large: bool = False) -> Answer:
         """What the model answers to the one item of a bare batch. Raises Refused. Fact: `submit.bare`."""
         try:
             return await self._workbench.aside(
-                lambda: answers(card, [inputs])[0], large=cost(card, inputs) > QUICK_TEXTS
+                lambda: answers(card, [inputs])[0], large=large or cost(card, inputs) > QUICK_TEXTS
             )
         except CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
@@ -86,14 +91,16 @@ class Runs:
         order = await self._workbench.aside(drawing, large=len(requests) > MANY_ITEMS)
         return Finished(card, requests, order, settings, self._workbench)
 
-    @staticmethod
-    def count(call: Call, card: ModelCard, used: Usage) -> float | None:
+    async def count(self, call: Call, card: ModelCard, used: Usage) -> float | None:
         """Count what was used for the day; the neurons that it cost, None where the model has no price."""
-        call.account.usage.add(card, used.prompt_tokens, used.completion_tokens)
+        account = call.account
+        await self._store.count(
+            account, lambda: account.usage.add(card, used.prompt_tokens, used.completion_tokens)
+        )
         return neurons_of(card, used.prompt_tokens, used.completion_tokens)
 
     async def _answer(self, call: Call, card: ModelCard, chosen: Any) -> Answer:
-        large = len(call.body) > LARGE_BODY
+        large = _takes_long(call)
         try:
             if call.form == "embeddings":
                 cut = call.settings.assumed("openai.dimensions") == "cut"
@@ -108,23 +115,27 @@ class Runs:
         if chosen is not NOTHING:
             job = partial(chosen_answer, card, call.inputs, dumps(chosen))
             return await self._workbench.aside(job, large=large)
-        return await self.bare(card, call.inputs)
+        return await self.bare(card, call.inputs, large=large)
 
     async def _stream(self, call: Call, card: ModelCard, chosen: Any, effect: Effect | None) -> Streamed:
         assert call.form != "embeddings"  # which no text model has
         job = partial(stream, card, call.inputs, call.form, chosen)
         try:
-            written = await self._workbench.aside(job, large=len(call.body) > LARGE_BODY)
+            written = await self._workbench.aside(job, large=_takes_long(call))
         except CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
-        self.count(call, card, written.usage)
+        await self.count(call, card, written.usage)
         if not isinstance(effect, StreamEffect):
-            return Streamed(written.events)
+            return Streamed(written.events, self._workbench)
         refused = None if effect.row is None else Refused(effect.row, model=card.name)
-        return Streamed(written.events[: effect.after], broken=refused is None, refused=refused)
+        begun = _begun(written.events, effect.after)
+        return Streamed(begun, self._workbench, broken=refused is None, refused=refused)
 
     async def _run_all(
-        self, call: Call, card: ModelCard, outputs: Callable[[Sequence[Any]], Mapping[int, bytes]]
+        self,
+        call: Call,
+        card: ModelCard,
+        outputs: Callable[[Sequence[Any]], Awaitable[Mapping[int, bytes]]],
     ) -> Finished:
         settings = call.settings
         if settings.assumed("submit.no-query") == "refused":
@@ -135,7 +146,23 @@ class Runs:
             raise Refused("batch.invalid")
         requests = call.inputs["requests"]
         told = await self.told(card, requests, call.body, settings)
-        return told.with_choices(outputs(requests), {}, partial(self.count, call, card))
+        return told.with_choices(await outputs(requests), {}, partial(self.count, call, card))
+
+
+def _takes_long(call: Call) -> bool:
+    """Whether an answer may take so long that the event loop is not to wait for it: a value of a schema is sought."""
+    inputs = call.inputs
+    return len(call.body) > LARGE_BODY or schema_wanted(inputs) is not None or "tools" in inputs
+
+
+def _has_requests(call: Call, card: ModelCard) -> bool:
+    """Whether a run is of many items; to a model without such a form, `requests` is a key that it ignores.
+
+    Facts: `submit.no-query`, `batch.schema`, `batch.items`.
+    """
+    if call.form != "native" or not isinstance(call.inputs, dict) or "requests" not in call.inputs:
+        return False
+    return card.takes_requests or call.settings.queues(card)
 
 
 def _check(call: Call, card: ModelCard) -> None:
@@ -145,3 +172,14 @@ def _check(call: Call, card: ModelCard) -> None:
     else:
         check_form(card, call.inputs, call.settings, form=call.form)
     check_tokens(card, call.inputs, call.settings, call.form)
+
+
+def _begun(events: Iterator[Event], most: int) -> Iterator[Event]:
+    """The first events of a stream, and never its last, which would tell that the text is whole."""
+    coming = next(events, None)
+    for _ in range(most):
+        following = next(events, None)
+        if coming is None or following is None:
+            return
+        yield coming
+        coming = following

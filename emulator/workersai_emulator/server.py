@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from aiohttp.web_protocol import _ErrInfo
 
 from workersai_emulator import __version__
 from workersai_emulator.api import rest
 from workersai_emulator.api.arrival import Arrival
 from workersai_emulator.api.binding import Binding
-from workersai_emulator.api.body import BadBody
 from workersai_emulator.api.control import PREFIX as CONTROL_PREFIX
 from workersai_emulator.api.control import Control
 from workersai_emulator.api.exchange import Exchange
@@ -23,21 +21,26 @@ from workersai_emulator.api.remote_proxy import RemoteProxy
 from workersai_emulator.api.reply import Reply, json_reply
 from workersai_emulator.api.rest import Rest
 from workersai_emulator.api.worker import Worker, worker_model
-from workersai_emulator.clock import stopwatch
+from workersai_emulator.clock import pause, stopwatch
+from workersai_emulator.connection import SERVER, Connections
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, new_seed, ray
+from workersai_emulator.metrics import CONTENT_TYPE as METRICS_TYPE
+from workersai_emulator.metrics import Metrics
 from workersai_emulator.service import Service
 from workersai_emulator.spoiling import spoil
-from workersai_emulator.store import MemoryStore
+from workersai_emulator.state import store_of
+from workersai_emulator.store import NotKept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workersai_emulator.api.replay import Replay
     from workersai_emulator.options import Options
 
-GRACE_SECONDS = 0.5
-#: How long the rest of a refused body is read and thrown away, so that its sender gets to the reply.
-LINGER_SECONDS = 10.0
-_SERVER = f"workersai-emulator/{__version__}"
+#: Beside the control plane, where monitoring looks for it.
+METRICS_PATHS = frozenset({"/metrics", f"{CONTROL_PREFIX}metrics"})
+#: How often is looked whether replies under way are out, and what a handler gets that is ended before its end.
+_LOOK_SECONDS, _LAST_SECONDS = 0.01, 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -46,28 +49,42 @@ class Server:
 
     def __init__(self, options: Options, on_exchange: Callable[[Exchange], None] | None = None) -> None:
         self.options = options
-        self.seed = new_seed() if options.seed is None else options.seed
-        store = MemoryStore(max_bytes=options.store_bytes, max_batches=options.store_batches)
-        self._service = Service(store, options.settings, self.seed, options.scenarios)
-        self._rest = Rest(self._service, self.seed, options.tokens)
-        self._worker = Worker(self._service, self.seed, worker_model(options.worker_model))
-        self._binding = Binding(self._service, self.seed, self._rest)
+        self._store = store_of(options)
+        seed = new_seed() if options.seed is None else options.seed
+        self._service = Service(self._store, options.settings, seed, options.scenarios)
+        self._rest = Rest(self._service, options.tokens)
+        self._worker = Worker(self._service, worker_model(options.worker_model))
+        self._binding = Binding(self._service, self._rest)
         self._remote_proxy = RemoteProxy(self._binding, options.tokens)
         self._control = Control(self._service, __version__)
+        self._replay = _replay_of(options)
+        if self._replay is not None:
+            self._control.resets.append(self._replay.rewind)
         self._guard = Guard(options)
+        self._metrics = Metrics(self._service)
         self._on_exchange = on_exchange
         self._taken = 0
         self._runner: web.ServerRunner | None = None
         self.port = options.port
 
+    @property
+    def seed(self) -> int:
+        """What ids and orders are drawn from; where a state was kept, its own once the server has started."""
+        return self._service.seed
+
     async def start(self) -> None:
-        """Listen. Raises OSError when the address cannot be had."""
-        self._runner = web.ServerRunner(
-            _HttpServer(self._handle, auto_decompress=False, access_log=None, lingering_time=LINGER_SECONDS),
-            shutdown_timeout=GRACE_SECONDS,
-        )
+        """Listen. Raises OSError when the address cannot be had, and ValueError for a state that can't be opened."""
+        await self._service.open(self.options.seed)
+        self._connections = Connections(self._handle)
+        self._runner = web.ServerRunner(self._connections, shutdown_timeout=_LAST_SECONDS)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self.options.host, self.options.port, backlog=1024)
+        site = web.TCPSite(
+            self._runner,
+            self.options.host,
+            self.options.port,
+            backlog=1024,
+            reuse_port=self.options.workers > 1 or None,
+        )
         try:
             await site.start()
         except BaseException:
@@ -75,11 +92,21 @@ class Server:
             raise
         self.port = self._runner.addresses[0][1]
 
-    async def stop(self) -> None:
-        """Stop accepting at once, and end what is under way."""
+    async def stop(self, hurry: Callable[[], bool] = lambda: False) -> None:
+        """Stop accepting at once, let the replies under way finish within the grace, and end what is left.
+
+        Once `hurry` says so, what is left is ended at once.
+        """
         if self._runner is not None:
+            for site in list(self._runner.sites):
+                await site.stop()
+            await pause(0)  # what has arrived is under way
+            self._connections.pre_shutdown()
+            until = stopwatch() + self.options.grace_seconds
+            while self._connections.busy and stopwatch() < until and not hurry():
+                await pause(_LOOK_SECONDS)
             await self._runner.cleanup()
-        self._service.close()
+        await self._service.close()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self._taken += 1
@@ -88,29 +115,57 @@ class Server:
         exchange = Exchange(request.method, path, stopwatch())
         try:
             reply = await self._answer(request, path, query, exchange)
+            await self._store.kept()
+        except NotKept as fault:
+            _log.error("%s %s: %s", request.method, path, fault)
+            exchange.why = str(fault)
+            reply = _faulty(503, exchange.why)
         except ConnectionError:
             raise  # the client went away: see handle_error
         except Exception as fault:  # noqa: BLE001 - told in the log and in the reply
             _log.exception("%s %s failed; this is a fault of the emulator", request.method, path)
             exchange.why = f"a fault of the emulator: {type(fault).__name__}: {fault}"
-            reply = _faulty(exchange.why)
+            reply = _faulty(500, exchange.why)
         try:
             return await self._write(request, reply)
+        except NotKept as fault:
+            _log.error("%s %s: %s", request.method, path, fault)
+            raise ConnectionResetError from None  # the reply was begun, and must not seem whole
         finally:
             exchange.status, exchange.spoiled = reply.status, reply.spoiling is not None
             exchange.seconds = stopwatch() - exchange.started
             if exchange.dialect:
-                self._service.accounts.journal.add(exchange)
+                self._metrics.count(exchange)
+                await self._note(exchange)
             if self._on_exchange is not None and exchange.dialect:
                 self._on_exchange(exchange)
 
+    async def _note(self, exchange: Exchange) -> None:
+        try:
+            await self._service.accounts.journal.add(exchange)
+        except NotKept as fault:
+            _log.error("the exchange is not in the journal: %s", fault)
+
     async def _answer(self, request: web.BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
-        refusal = self._guard.refuse_origin(request.headers)
+        measures = path in METRICS_PATHS and request.method == "GET"
+        refusal, door = self._guard.refuse_origin(request.headers), "origin"
+        if refusal is None and (measures or path.startswith(CONTROL_PREFIX)):
+            refusal, door = self._guard.refuse_control(request.headers, request.raw_path), "control"
         if refusal is not None:
+            self._metrics.count_refusal(door)
             return refusal
+        if measures:
+            return Reply(200, await self._metrics.text(), content_type=METRICS_TYPE)
+        if self._replay is not None and self._replay.takes(path):
+            replayed = await self._replay.answer(request, path, query, exchange)
+            if isinstance(replayed, Reply):
+                return replayed
+            request = replayed
+        return await self._emulated(request, path, query, exchange)
+
+    async def _emulated(self, request: web.BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
         if path.startswith(CONTROL_PREFIX):
-            refusal = self._guard.refuse_control(request.headers)
-            return refusal or await self._control.answer(request, path, query)
+            return await self._control.answer(request, path, query)
         if self._remote_proxy.takes(request.headers, path, query):
             exchange.dialect = "binding"
             return await self._remote_proxy.answer(request, path, exchange)
@@ -125,7 +180,9 @@ class Server:
         return await self._rest.answer(request, path, query, exchange)
 
     async def _write(self, request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
-        headers = {"Server": _SERVER, "cf-ray": ray(self.seed, self._taken), **reply.headers}
+        headers = {"Server": SERVER, **reply.headers}
+        if not reply.complete:
+            headers = {"Server": SERVER, "cf-ray": ray(self.seed, self._taken), **reply.headers}
         if reply.spoiling is not None:
             await spoil(request, reply, {**headers, "Content-Type": reply.content_type})
         if isinstance(reply.body, bytes):
@@ -141,43 +198,9 @@ class Server:
         async with aclosing(reply.body) as pieces:
             async for piece in pieces:
                 await response.write(piece)
+        await self._store.kept()
         await response.write_eof()
         return response
-
-
-class _HttpServer(web.Server):
-    """aiohttp's server with a word of ours for what is not HTTP: a bare 400 and a close."""
-
-    def __call__(self) -> web.RequestHandler:
-        return _Connection(self, loop=asyncio.get_running_loop(), **self._kwargs)
-
-
-class _Connection(web.RequestHandler):
-    __slots__ = ()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        broken = bool(self._messages) and isinstance(self._messages[-1][0], _ErrInfo)
-        request = self._current_request
-        if broken and request is not None and not request.content.is_eof():
-            # Whoever reads this body would wait for its rest for ever.
-            request.content.set_exception(BadBody("the body is not framed as HTTP"))
-            request.content.feed_eof()
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        if isinstance(exc, ConnectionError):
-            raise exc  # the client went away, which is nothing to log
-        if status < 500:
-            response = web.Response(status=400, headers={"Server": _SERVER})
-            response.force_close()
-            return response
-        return super().handle_error(request, status, exc, message)
 
 
 def _cut_short(request: web.BaseRequest) -> bool:
@@ -195,11 +218,23 @@ def _path_of(target: str) -> str:
     return "/" + rest_of_it.partition("/")[2]
 
 
-def _faulty(why: str) -> Reply:
+def _replay_of(options: Options) -> Replay | None:
+    """The recording that answers; it is read, and what reads it loaded, only where there is one."""
+    if options.replay is None:
+        return None
+    from workersai_contracts.recording import Recording
+    from workersai_emulator.api.replay import Replay
+    from workersai_emulator.replaying import Replaying
+
+    replaying = Replaying(Recording.read(Path(options.replay)))
+    return Replay(replaying, options.tokens, or_emulate=options.replay_or_emulate)
+
+
+def _faulty(status: int, why: str) -> Reply:
     body: dict[str, Any] = {
         "errors": [{"message": f"workersai-emulator: {why}", "code": 0}],
         "success": False,
         "result": {},
         "messages": [],
     }
-    return json_reply(500, body)
+    return json_reply(status, body)

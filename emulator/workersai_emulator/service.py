@@ -52,11 +52,19 @@ class Service:
     """Runs calls for all accounts over one store."""
 
     def __init__(self, store: Store, settings: Settings, seed: int, scenarios: Sequence[str] = ()) -> None:
-        self.accounts = Accounts(settings, scenarios)
+        self.accounts = Accounts(settings, scenarios, store)
         self.batches = Batches(store, seed)
         self.workbench = Workbench()
-        self._runs = Runs(self.workbench)
-        self._seed = seed
+        self._runs = Runs(self.workbench, store)
+
+    @property
+    def seed(self) -> int:
+        """What ids, orders and chances are drawn from; a store that was opened may have one of its own."""
+        return self.batches.seed
+
+    async def open(self, seed: int | None) -> None:
+        """Take up what the store has kept. Raises ValueError for a state that can't be opened."""
+        self.batches.seed = await self.accounts.store.open(self.accounts, seed, self.batches.seed)
 
     async def run(self, call: Call) -> Outcome:
         """Submit, poll or run. Raises Refused with the service's own words.
@@ -89,7 +97,10 @@ class Service:
             return await self.workbench.aside(listing, large=True)  # the first one reads all cards
         if call.operation == "poll":
             return await self._poll(call, card)
-        check_allowance(call.account, card, call.settings)
+        checking = partial(_not_allowed, call, card)
+        refused = await self.accounts.store.count(call.account, checking)
+        if refused is not None:
+            raise refused
         if call.operation == "submit":
             return await self._submit(call, card, effect)
         return await self._runs.run(call, card, effect, partial(self._outputs, call))
@@ -102,26 +113,32 @@ class Service:
         except Refused as refused:
             return Spoiled(spoiling, refused)
 
-    def close(self) -> None:
-        """End the worker thread."""
+    async def close(self) -> None:
+        """End the worker thread, and let go of the store."""
         self.workbench.close()
+        await self.accounts.store.close()
 
     async def _rule(self, call: Call) -> Rule | None:
         """The one rule that fires. A batch that was ended by hand goes before all but the request's own."""
-        sets = self._rule_sets(call)
-        if not any(sets):
+        if not any(self._rule_sets(call)):
             return None
-        if await self._was_ended_by_hand(call):
+        by_hand = await self._was_ended_by_hand(call)
+        firing = partial(self._fired, call, by_hand=by_hand)
+        rule, call.trace.nearly = await self.accounts.store.count(call.account, firing)
+        if rule is not None:
+            call.trace.rule = rule.id
+        return rule
+
+    def _fired(self, call: Call, *, by_hand: bool) -> tuple[Rule | None, str]:
+        """The rule that fires, or what one nearly did."""
+        sets = self._rule_sets(call)
+        if by_hand:
             sets = sets[: -len(call.account.rule_sets)]
         asked = call.operation, call.model, call.inputs
         fired = (rules.fire(*asked, self._chance(call)) for rules in sets)
         rule = next((rule for rule in fired if rule is not None), None)
-        if rule is not None:
-            call.trace.rule = rule.id
-        else:
-            nearly = (rules.nearly(*asked) for rules in sets)
-            call.trace.nearly = next((told for told in nearly if told), "")
-        return rule
+        nearly = (rules.nearly(*asked) for rules in sets) if rule is None else ()
+        return rule, next((told for told in nearly if told), "")
 
     async def _was_ended_by_hand(self, call: Call) -> bool:
         if call.operation != "poll":
@@ -136,14 +153,13 @@ class Service:
 
     def _chance(self, call: Call) -> Callable[[str, int], float]:
         """What rules with a probability draw; a request's own are new each time, so they draw by its number."""
-        drawn = partial(chance, self._seed, call.account.id)
-        return drawn if call.scenario is None else partial(drawn, call.account.exchanges)
+        drawn = partial(chance, self.seed, call.account.id)
+        return drawn if call.scenario is None else partial(drawn, call.number)
 
     async def _submit(self, call: Call, card: ModelCard, effect: Effect | None) -> Queued:
         """Facts: `batch.submit`, `batch.unsupported`, `model.queue`."""
         settings = call.settings
-        queues = settings.assumed("model.queue") == "queued" if card.queue is None else card.queue
-        if not queues:
+        if not settings.queues(card):
             raise Refused("model.no-queue")
         admission = partial(admit, card, call.inputs, settings)
         admitted = await self.workbench.aside(admission, large=len(call.body) > LARGE_BODY)
@@ -160,33 +176,41 @@ class Service:
             _runnable(call.script or script, runs=admitted.runs),
             form=admitted.form,
             items=admitted.items,
-            outputs=self._outputs(call, items),
+            outputs=await self._outputs(call, items),
             failures=failures,
         )
         return Queued(batch.request_id, batch.model)
 
-    def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
+    async def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
         """What rules say that items of a batch are answered."""
-        sets = [rules for rules in self._rule_sets(call) if rules.have_outputs]
-        asked = call.operation, call.model
-        chosen: dict[int, tuple[str, bytes]] = {}
-        for index, item in enumerate(items) if sets else ():
-            fired = (rules.fire_for_item(*asked, item, self._chance(call)) for rules in sets)
-            found = next((found for found in fired if found is not None), None)
-            if found is not None:
-                chosen[index] = found
+        if not any(rules.have_outputs for rules in self._rule_sets(call)):
+            return {}
+        choosing = partial(self._chosen, call, items)
+        chosen = await self.accounts.store.count(call.account, choosing)
         if chosen and not call.trace.rule:
             told = dict.fromkeys(rule_id for rule_id, _ in chosen.values())
             call.trace.rule, call.trace.nearly = ", ".join(told), ""
         return {index: output for index, (_, output) in chosen.items()}
+
+    def _chosen(self, call: Call, items: Sequence[Any]) -> dict[int, tuple[str, bytes]]:
+        """The items that rules say the answers of, each with the rule's id."""
+        sets = [rules for rules in self._rule_sets(call) if rules.have_outputs]
+        chosen: dict[int, tuple[str, bytes]] = {}
+        for index, item in enumerate(items):
+            chance_of = self._chance(call)
+            fired = (rules.fire_for_item(call.operation, call.model, item, chance_of) for rules in sets)
+            found = next((found for found in fired if found is not None), None)
+            if found is not None:
+                chosen[index] = found
+        return chosen
 
     def _failures(self, call: Call, effect: ItemsEffect, items: Sequence[Any]) -> dict[int, str]:
         """Which items of a batch a rule lets fail, and with what."""
         failing = set(effect.indexes)
         if effect.share is not None:
             # The body may have megabytes: it is hashed once, not for each item.
-            share, drawn_from = effect.share, chance(self._seed, call.account.id, call.body)
-            failing = {index for index in range(len(items)) if chance(self._seed, drawn_from, index) < share}
+            share, drawn_from = effect.share, chance(self.seed, call.account.id, call.body)
+            failing = {index for index in range(len(items)) if chance(self.seed, drawn_from, index) < share}
         elif effect.text is not None:
             failing = {index for index, item in enumerate(items) if mentions(item, effect.text)}
         return {index: effect.row.id for index in failing if index < len(items)}
@@ -241,8 +265,17 @@ class Service:
             answer = await self.workbench.aside(choosing, large=large)
         else:
             answer = await self._runs.bare(card, inputs)
-        neurons = self._runs.count(call, card, answer.usage) if first else None
+        neurons = await self._runs.count(call, card, answer.usage) if first else None
         return Result(answer.result, answer.content_type, neurons)
+
+
+def _not_allowed(call: Call, card: ModelCard) -> Refused | None:
+    """Why the account may not make this run; it was counted all the same."""
+    try:
+        check_allowance(call.account, card, call.settings)
+    except Refused as refused:
+        return refused
+    return None
 
 
 def _runnable(script: Script, *, runs: bool) -> Script:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from workersai_emulator import __version__
 from workersai_emulator.api_tokens import credentials
-from workersai_emulator.console import greeting, printer
+from workersai_emulator.console import formatter, greeting, json_line, json_printer, printer
 from workersai_emulator.environment import variables
 from workersai_emulator.options import Options, url_of
 from workersai_emulator.plane import HttpPlane
@@ -29,15 +30,17 @@ if TYPE_CHECKING:
 #: The exit code where the verdict has found something.
 FOUND = 1
 _TURN_SECONDS = 0.0001
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Result = TypeVar("Result")
 
 
-def run(work: Coroutine[Any, Any, Result]) -> Result:
+def run(work: Coroutine[Any, Any, Result], options: Options) -> Result:
     """Run a server's coroutine as the whole of this process."""
     sys.setswitchinterval(_TURN_SECONDS)  # the worker thread must not keep a poll waiting
-    logging.basicConfig(level=logging.WARNING, format="workersai-emulator: %(message)s", stream=sys.stderr)
+    logged = logging.StreamHandler(sys.stderr)
+    logged.setFormatter(formatter(options.log))
+    logging.basicConfig(level=logging.WARNING, handlers=[logged])
     try:
         import uvloop
     except ImportError:
@@ -45,15 +48,28 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
     return uvloop.run(work)
 
 
-async def serve(options: Options) -> None:
-    """Serve until SIGINT or SIGTERM; the URL is the one line on stdout. Raises ValueError that names a flag."""
+async def serve(
+    options: Options,
+    ready: Callable[[str, int], object] | None = None,
+    watched: int | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM; the URL is the one line on stdout. Raises ValueError that names a flag.
+
+    One of several workers tells its URL and seed to `ready` instead, and ends with the pipe that it watches.
+    """
     terminal = sys.stderr.isatty()
-    stopped = asyncio.Event()
-    _on_signals(lambda _: stopped.set())
+    stopped, hurried = asyncio.Event(), asyncio.Event()
+    _on_signals(lambda _: (hurried if stopped.is_set() else stopped).set())
     colour = terminal and "NO_COLOR" not in os.environ
-    async with _listening(options, every=terminal, colour=colour) as (url, server):
-        _say(greeting(url, server.seed, strict=bool(options.tokens)))
-        click.echo(url)
+    if watched is not None:
+        asyncio.get_running_loop().add_reader(watched, stopped.set)
+    async with _listening(options, hurried, every=terminal, colour=colour) as (url, server):
+        if ready is not None:
+            ready(url, server.seed)
+        else:
+            if options.log == "text":
+                _say(greeting(url, server.seed, strict=bool(options.tokens)))
+            click.echo(url)
         await stopped.wait()
 
 
@@ -64,11 +80,13 @@ async def serve_for(command: Sequence[str], options: Options, *, verdict: bool =
     `verdict`, what the command did to the service is judged on stderr, and errors and warnings turn a 0 into
     a 1. Raises OSError for a command that cannot be run.
     """
-    child = _Child()
+    hurried = asyncio.Event()
+    child = _Child(hurried)
     _on_signals(child.pass_on)
-    async with _listening(options, every=False, colour=False) as (url, server):
+    async with _listening(options, hurried, every=False, colour=False) as (url, server):
         account_id, token = credentials(options.tokens)
-        _say(f"workersai-emulator: {url}, seed {server.seed}")
+        if options.log == "text":
+            _say(f"workersai-emulator: {url}, seed {server.seed}")
         child.start(command, {**os.environ, **variables(url, account_id, token)})
         code = await asyncio.to_thread(child.wait)
         judged = await asyncio.to_thread(_verdict, url, options.control_token) if verdict else Verdict(())
@@ -92,9 +110,13 @@ def _told(judged: Verdict) -> list[str]:
 
 
 class _Child:
-    """A command and the signals on their way to it, those too that come before it runs."""
+    """A command and the signals on their way to it, those too that come before it runs.
 
-    def __init__(self) -> None:
+    One that comes after its end sets `hurried`.
+    """
+
+    def __init__(self, hurried: asyncio.Event) -> None:
+        self._hurried = hurried
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[signal.Signals] = []
 
@@ -107,6 +129,8 @@ class _Child:
     def pass_on(self, number: signal.Signals) -> None:
         if self._process is None:
             self._early.append(number)
+        elif self._process.returncode is not None:
+            self._hurried.set()
         elif not (number == signal.SIGINT and _in_foreground()):
             self._process.send_signal(number)
 
@@ -135,24 +159,34 @@ def _in_foreground() -> bool:
 def _on_signals(tell: Callable[[signal.Signals], object]) -> None:
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError):  # where a loop takes no signals, Ctrl-C interrupts it
-        for number in _SIGNALS:
+        for number in SIGNALS:
             loop.add_signal_handler(number, tell, number)
 
 
 @asynccontextmanager
-async def _listening(options: Options, *, every: bool, colour: bool) -> AsyncGenerator[tuple[str, Server]]:
-    server = Server(options, printer(_say, every=every, colour=colour))
+async def _listening(
+    options: Options, hurried: asyncio.Event, *, every: bool, colour: bool
+) -> AsyncGenerator[tuple[str, Server]]:
+    """A server that listens, until its replies under way are out, or for as long as nobody is `hurried`."""
+    as_json = options.log == "json"
+    server = Server(options, json_printer(_say) if as_json else printer(_say, every=every, colour=colour))
     try:
         await server.start()
     except OSError as fault:
-        raise _cannot_listen(options, fault) from None
+        raise cannot_listen(options, fault) from None
+    url = url_of(options.host, server.port)
+    if as_json:
+        _say(json_line("start", url=url, version=__version__, seed=server.seed))
     try:
-        yield url_of(options.host, server.port), server
+        yield url, server
     finally:
-        await server.stop()
+        await server.stop(hurried.is_set)
+    if as_json:
+        _say(json_line("end"))
 
 
-def _cannot_listen(options: Options, fault: OSError) -> ValueError:
+def cannot_listen(options: Options, fault: OSError) -> ValueError:
+    """Why the address cannot be had, by its flags."""
     if fault.errno == errno.EADDRINUSE:
         return ValueError(f"--port: {options.port} is in use on {options.host}; 0 takes a free one")
     return ValueError(f"--host, --port: cannot listen on {options.host}:{options.port}: {fault.strerror}")

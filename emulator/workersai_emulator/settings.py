@@ -12,6 +12,8 @@ from workersai_emulator.usage import PLANS, Plan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from workersai_contracts import ModelCard
+
 MEGABYTE = 1_000_000
 
 #: A number, None for no limit, or the service's own figure.
@@ -71,6 +73,18 @@ class Settings:
             worker_binding=binding,
         )
 
+    def said(self) -> dict[str, Any]:
+        """What these settings say and nothing else, as JSON that `parse` reads."""
+        said: dict[str, Any] = {
+            "script": None if self.script is None else str(self.script),
+            "scripts": {name: str(script) for name, script in self.scripts.items()},
+            "assumptions": dict(self.assumptions),
+            "limits": dict(self.limits),
+            "plan": self.plan,
+            "worker_binding": self.worker_binding,
+        }
+        return {key: value for key, value in said.items() if value is not None and value != {}}
+
     def over(self, below: Settings) -> Settings:
         """These settings with what they leave out taken from the layer below."""
         return Settings(
@@ -85,6 +99,10 @@ class Settings:
     def script_for(self, model_name: str) -> Script:
         """The script of a batch of this model: the model's own, or the general one."""
         return self.scripts.get(model_name) or self.script or Script.parse("default")
+
+    def queues(self, card: ModelCard) -> bool:
+        """Whether a model takes batches. Fact: `model.queue`."""
+        return self.assumed("model.queue") == "queued" if card.queue is None else card.queue
 
     def assume(self, chosen: Mapping[str, str]) -> Settings:
         """These settings with some open facts answered otherwise."""

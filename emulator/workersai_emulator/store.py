@@ -1,20 +1,27 @@
-"""Where batches are kept: the one interface, and the store that keeps them in memory."""
+"""Where state is kept: the one interface through which everything changes that an answer depends on."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from workersai_emulator.accounts import Account, Accounts, Defaults
+    from workersai_emulator.journal import Journal
     from workersai_emulator.lifecycle import Life
 
 RETENTION_SECONDS = 24 * 3600.0
-_log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
+#: What is counted one by one: exchanges that reached Workers AI, submits, and batches that were only pretended.
+Counter = Literal["exchange", "submit", "demo"]
+Told = TypeVar("Told")
+
+
+class NotKept(Exception):
+    """The store is out of reach, or cannot keep any more; one line says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +77,49 @@ class Batch:
 
 
 class Store(Protocol):
-    """Batches by account and `request_id`, each with the bytes of its request."""
+    """Batches by account and `request_id`, each with the bytes of its request; and what owners say and count.
 
-    async def next_number(self, account_id: str) -> int:
-        """The number of the account's next submit, counted from 1."""
+    An owner is an account, or the server with its defaults; its object is what is known of it in this process. A
+    `do` makes a change there, and may be called again after the object was brought up to date. Everything but
+    `open` raises NotKept where the store is out of reach.
+    """
+
+    @property
+    def journal(self) -> Journal:
+        """The exchanges."""
+
+    async def open(self, accounts: Accounts, seed: int | None, fresh: int) -> int:
+        """Get ready to keep the state of these accounts, and give the seed that holds: said, kept, or a fresh one.
+
+        Raises ValueError, in one line, for what can't be opened.
+        """
+
+    async def close(self) -> None:
+        """Let go of everything; nothing is changed after that."""
+
+    async def kept(self) -> None:
+        """Return once everything that was changed before is kept: a reply waits for this."""
+
+    async def refresh(self, owner: Account | Defaults) -> None:
+        """Bring what is known here of an owner, and of the server, up to date."""
+
+    async def arrive(self, account: Account) -> int:
+        """The same, and the number of the account's exchange that this is."""
+
+    async def next(self, account_id: str, counter: Counter) -> int:
+        """The next number of its kind for the account, counted from 1."""
+
+    async def say(self, owner: Account | Defaults, do: Callable[[], Told]) -> Told:
+        """Change what an owner says, at one stroke: its settings, rules and clock. What `do` raises changes nothing."""
+
+    async def count(self, account: Account, do: Callable[[], Told]) -> Told:
+        """Change what is counted of an account and of the server's rules, at one stroke."""
+
+    async def account_ids(self) -> list[str]:
+        """The accounts that others may have named."""
+
+    def drop(self, account_id: str) -> None:
+        """Forget what an account that is unused for long said and counted, but for its batches."""
 
     async def put(self, batch: Batch, payload: bytes) -> None:
         """Keep a new batch and its request."""
@@ -81,8 +127,13 @@ class Store(Protocol):
     async def get(self, key: Key) -> Batch | None:
         """The batch, if it is known."""
 
-    async def poll(self, key: Key, change: Callable[[Batch], Batch | None]) -> Batch | None:
-        """Change a batch at one stroke and give what it became; None forgets it, or says it is unknown."""
+    async def poll(
+        self, account: Account, wanted: str, change: Callable[[Batch], Batch | None]
+    ) -> Batch | None:
+        """Change a batch, and maybe its account's clock, at one stroke, and give what it became.
+
+        None from `change` forgets it; None comes back for that, and where it is unknown.
+        """
 
     async def payload(self, key: Key) -> bytes | None:
         """The bytes of the batch's request, as they came."""
@@ -94,71 +145,4 @@ class Store(Protocol):
         """The batches of an account, or of all, in the order of their submits."""
 
     async def reset(self, account_id: str | None) -> None:
-        """Drop the batches and counts of an account, or of all."""
-
-
-class MemoryStore:
-    """Batches in memory, bounded by bytes and number: over the bound the one polled longest ago goes."""
-
-    def __init__(self, *, max_bytes: int, max_batches: int) -> None:
-        self._max_bytes = max_bytes
-        self._max_batches = max_batches
-        self._bytes = 0
-        self._kept: dict[Key, tuple[Batch, bytes]] = {}
-        self._numbers: dict[str, int] = {}
-
-    async def next_number(self, account_id: str) -> int:
-        """See `Store`."""
-        number = self._numbers[account_id] = self._numbers.get(account_id, 0) + 1
-        return number
-
-    async def put(self, batch: Batch, payload: bytes) -> None:
-        """See `Store`."""
-        self._kept[batch.key] = batch, payload
-        self._bytes += batch.size
-        while len(self._kept) > 1 and (self._bytes > self._max_bytes or len(self._kept) > self._max_batches):
-            oldest = next(iter(self._kept))
-            _log.warning("out of room: batch %s of account %s is forgotten", oldest[1], oldest[0])
-            await self.forget(oldest)
-
-    async def get(self, key: Key) -> Batch | None:
-        """See `Store`."""
-        kept = self._kept.get(key)
-        return None if kept is None else kept[0]
-
-    async def poll(self, key: Key, change: Callable[[Batch], Batch | None]) -> Batch | None:
-        """See `Store`. The batch goes to the end of the line in which batches leave."""
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        batch = change(kept[0])
-        await self.forget(key)
-        if batch is not None:
-            self._kept[key] = batch, kept[1]
-            self._bytes += batch.size
-        return batch
-
-    async def payload(self, key: Key) -> bytes | None:
-        """See `Store`."""
-        kept = self._kept.get(key)
-        return None if kept is None else kept[1]
-
-    async def forget(self, key: Key) -> None:
-        """See `Store`."""
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._bytes -= kept[0].size
-
-    async def list(self, account_id: str | None) -> list[Batch]:
-        """See `Store`."""
-        batches = [batch for batch, _ in self._kept.values() if account_id in {None, batch.account_id}]
-        return sorted(batches, key=lambda batch: (batch.account_id, batch.number))
-
-    async def reset(self, account_id: str | None) -> None:
-        """See `Store`."""
-        for key in [key for key in self._kept if account_id in {None, key[0]}]:
-            await self.forget(key)
-        if account_id is None:
-            self._numbers.clear()
-        else:
-            self._numbers.pop(account_id, None)
+        """Drop all that is kept of an account, or of all and the server."""

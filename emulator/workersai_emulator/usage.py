@@ -5,12 +5,12 @@ A day is a UTC day on the account's own clock, a minute one of its minutes. Fact
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from workersai_contracts import ModelCard
 
@@ -138,6 +138,15 @@ class DayUsage:
             self._day, self._models = day, {}
         return self._models
 
+    def counts(self) -> list[Any]:
+        """The day and what was used in it, as JSON that `go_on` reads."""
+        return [self._day, {name: astuple(used) for name, used in self._models.items()}]
+
+    def go_on(self, counts: Sequence[Any]) -> None:
+        """Go on from what was counted."""
+        self._day, models = counts
+        self._models = {name: ModelUsage(*used) for name, used in models.items()}
+
 
 class MinuteCount:
     """The runs and submits of one account in the minute that its clock shows, by model. Fact: `settled.rate`."""
@@ -148,6 +157,14 @@ class MinuteCount:
         self._now = now
         self._minute = 0
         self._taken: dict[str, int] = {}
+
+    def counts(self) -> list[Any]:
+        """The minute and what came in it, as JSON that `go_on` reads."""
+        return [self._minute, self._taken]
+
+    def go_on(self, counts: Sequence[Any]) -> None:
+        """Go on from what was counted."""
+        self._minute, self._taken = counts[0], dict(counts[1])
 
     def take(self, model_name: str, most: int | None) -> bool:
         """Count one more of a model, unless the minute has as many as it may; says whether it was counted."""

@@ -19,7 +19,7 @@ from workersai_emulator.api.exchange import Exchange
 from workersai_emulator.api.observing import client_of
 from workersai_emulator.clock import system_now
 from workersai_emulator.ids import fresh_account
-from workersai_emulator.journal import ENTRY_BYTES, Filter, Journal
+from workersai_emulator.journal import ENTRY_BYTES, Filter, MemoryJournal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -332,50 +332,50 @@ def test_clearing_and_resetting_forget_one_account_and_no_other(
     assert len(other.requests.list()) == 1
 
 
-def test_accounts_are_found_apart_and_together_in_the_order_of_all() -> None:
-    journal = Journal()
+async def test_accounts_are_found_apart_and_together_in_the_order_of_all() -> None:
+    journal = MemoryJournal()
     for account_id in (ACCOUNT, OTHER, ACCOUNT):
-        journal.add(over(account_id))
-    assert [exchange.seq for exchange in journal.find(ACCOUNT)] == [1, 3]
-    assert [exchange.seq for exchange in journal.find(None)] == [1, 2, 3]
-    journal.clear(ACCOUNT)
-    assert [exchange.seq for exchange in journal.find(None)] == [2]
-    journal.add(over())
-    assert [exchange.seq for exchange in journal.find(ACCOUNT)] == [4]
+        await journal.add(over(account_id))
+    assert [exchange.seq for exchange in await journal.find(ACCOUNT)] == [1, 3]
+    assert [exchange.seq for exchange in await journal.find(None)] == [1, 2, 3]
+    await journal.clear(ACCOUNT)
+    assert [exchange.seq for exchange in await journal.find(None)] == [2]
+    await journal.add(over())
+    assert [exchange.seq for exchange in await journal.find(ACCOUNT)] == [4]
 
 
-def test_beyond_its_number_the_oldest_of_all_accounts_goes() -> None:
-    journal = Journal(max_exchanges=3)
+async def test_beyond_its_number_the_oldest_of_all_accounts_goes() -> None:
+    journal = MemoryJournal(max_exchanges=3)
     for account_id in (OTHER, ACCOUNT, ACCOUNT, ACCOUNT):
-        journal.add(over(account_id))
-    assert (journal.find(OTHER), len(journal)) == ([], 3)
+        await journal.add(over(account_id))
+    assert (await journal.find(OTHER), len(journal)) == ([], 3)
 
 
-def test_beyond_its_bytes_the_oldest_goes_and_what_is_cleared_makes_room() -> None:
-    journal = Journal(max_bytes=3 * (ENTRY_BYTES + 1000))
+async def test_beyond_its_bytes_the_oldest_goes_and_what_is_cleared_makes_room() -> None:
+    journal = MemoryJournal(max_bytes=3 * (ENTRY_BYTES + 1000))
     for _ in range(5):
-        journal.add(over(why="x" * 900))
-    assert [exchange.seq for exchange in journal.find(None)] == [3, 4, 5]
-    journal.clear(ACCOUNT)
+        await journal.add(over(why="x" * 900))
+    assert [exchange.seq for exchange in await journal.find(None)] == [3, 4, 5]
+    await journal.clear(ACCOUNT)
     for _ in range(3):
-        journal.add(over(OTHER, why="x" * 900))
+        await journal.add(over(OTHER, why="x" * 900))
     assert len(journal) == 3
 
 
-def test_a_client_s_long_texts_are_cut() -> None:
-    journal = Journal()
-    journal.add(over(why="x" * 10_000_000))
-    (kept,) = journal.find(None)
+async def test_a_client_s_long_texts_are_cut() -> None:
+    journal = MemoryJournal()
+    await journal.add(over(why="x" * 10_000_000))
+    (kept,) = await journal.find(None)
     assert kept.why == "x" * 3999 + "…"
 
 
-def test_what_is_reckoned_is_what_it_takes() -> None:
-    journal = Journal()
+async def test_what_is_reckoned_is_what_it_takes() -> None:
+    journal = MemoryJournal()
     tracemalloc.start()
     try:
         for number in range(5000):
             known = {"request_id": f"{number:036}", "digest": f"{number:016}", "why": f"{number:0100}"}
-            journal.add(
+            await journal.add(
                 over(
                     f"{number % 10:032}",
                     seconds=number / 7,
@@ -391,13 +391,13 @@ def test_what_is_reckoned_is_what_it_takes() -> None:
 
 
 async def test_waiters_see_only_what_they_asked_for() -> None:
-    journal = Journal()
+    journal = MemoryJournal()
     waiting = [
         asyncio.create_task(journal.wait(ACCOUNT, Filter(operation="poll"), 2, 60)),
         asyncio.create_task(journal.wait(None, Filter(), 3, 60)),
     ]
     for exchange in (over(operation="poll"), over(OTHER, operation="poll"), over(operation="poll")):
-        journal.add(exchange)
+        await journal.add(exchange)
     first, second = await asyncio.gather(*waiting)
     assert [exchange.seq for exchange in first] == [1, 3]
     assert [exchange.seq for exchange in second] == [1, 2, 3]

@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from workersai_emulator import Emulator
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 M3, BASE = "@cf/baai/bge-m3", "@cf/baai/bge-base-en-v1.5"
 DAY = 86_400
@@ -364,9 +364,11 @@ class Account(RuleBasedStateMachine):
         assert self.control("GET", "batches")["batches"] == expected
 
 
-@pytest.fixture
-def connection() -> Iterator[HTTPConnection]:
-    with Emulator(seed=3) as emulator:
+@pytest.fixture(params=["memory", "file", "redis"])
+def connection(
+    request: pytest.FixtureRequest, new_state: Callable[[str], str | None]
+) -> Iterator[HTTPConnection]:
+    with Emulator(seed=3, state=new_state(request.param)) as emulator:
         connection = HTTPConnection(emulator.url.removeprefix("http://"), timeout=60)
         yield connection
         connection.close()

@@ -25,6 +25,7 @@ from workersai_emulator.api.wishes import account_meant, wishes
 from workersai_emulator.calls import Call
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import exchange_id
+from workersai_emulator.inference import Event
 from workersai_emulator.json_text import dumps
 from workersai_emulator.outcome import Listed, Queued, Result, Streamed
 from workersai_emulator.refusals import Refused
@@ -51,11 +52,12 @@ _NO_WEBSOCKET = "a model's WebSocket is not emulated; run it without options.web
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request of the binding on its way through: whose it is, and the id that it reached Workers AI under."""
+    """One request of the binding on its way through: whose it is, and its number and id with Workers AI."""
 
     arrival: Arrival
     account: Account
     exchange: Exchange
+    number: int
     reached: str
 
     @property
@@ -87,9 +89,8 @@ class Binding:
     Facts: `binding.wire`, `binding.bare`, `env.binding`, `head.content-type`, `head.req-id`.
     """
 
-    def __init__(self, service: Service, seed: int, rest: Rest) -> None:
+    def __init__(self, service: Service, rest: Rest) -> None:
         self._service = service
-        self._seed = seed
         self._rest = rest
         self._gateway = BindingGateway(service.accounts.journal)
         self._markdown = BindingMarkdown(service.workbench)
@@ -102,16 +103,16 @@ class Binding:
     async def answer(self, arrival: Arrival, exchange: Exchange) -> Reply:
         """Answer one request to one of the paths."""
         try:
-            account = self._service.accounts.get(account_meant(arrival.headers, arrival.account_id))
+            account_id = account_meant(arrival.headers, arrival.account_id)
         except ValueError as fault:
             return _header_refused(fault)
-        provider = provider_path(account.id, arrival.path)
+        provider = provider_path(account_id, arrival.path)
         if provider is not None:
             return await self._rest.answer(arrival.carrier, provider, arrival.query, exchange, trusted=True)
+        account, number = await self._service.accounts.arrive(account_id)
         arrived(exchange, account, "", arrival.headers.get("User-Agent"))
-        account.exchanges += 1
-        reached = exchange_id(self._seed, account.id, account.exchanges)
-        asked = Asked(arrival, account, exchange, reached)
+        reached = exchange_id(self._service.seed, account.id, number)
+        asked = Asked(arrival, account, exchange, number, reached)
         if arrival.path in {_RUN, _GATEWAY_RUN}:
             return await self._answer_run(asked)
         try:
@@ -148,7 +149,7 @@ class Binding:
         name = exchange.model = _model_named(arrival.headers.get(MODEL_HEADER))
         said = await read_said(arrival, account.settings, model(name), self._service.workbench)
         if arrival.path == _GATEWAY_RUN:
-            exchange.gateway_log = self._gateway.log(asked, said.options, self._seed)
+            exchange.gateway_log = self._gateway.log(asked, said.options, self._service.seed)
         queue = said.options.get("queueRequest") is True
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
         call = Call(
@@ -156,6 +157,7 @@ class Binding:
             name,
             said.inputs,
             said.payload,
+            asked.number,
             queue=queue,
             raw=said.raw,
             busy_refused=said.options.get("rejectIfBusy") is True,
@@ -186,7 +188,7 @@ class Binding:
             raise Refused("route.method", method=asked.arrival.method)
         asked.exchange.operation = "models"
         query = dict(parse_qsl(asked.arrival.query))
-        call = Call(asked.account, "", query, b"", listing="search")
+        call = Call(asked.account, "", query, b"", asked.number, listing="search")
         return await self._serve(asked, call, asked.api_refusal)
 
 
@@ -197,8 +199,8 @@ async def _answered(call: Call, asked: Asked, outcome: Answered) -> Reply:
     """
     headers = asked.headers
     if isinstance(outcome, Streamed):
-        error = b"" if outcome.refused is None else envelopes.ai_error(outcome.refused, asked.reached)
-        return Reply(200, events(outcome, error), headers, EVENT_STREAM)
+        told = events(outcome, lambda refused, _: Event(envelopes.ai_error(refused, asked.reached)))
+        return Reply(200, told, headers, EVENT_STREAM)
     if isinstance(outcome, Listed):
         return Reply(200, dumps({"success": True, "result": outcome.result}), headers)
     status = int(call.settings.assumed("submit.status")) if isinstance(outcome, Queued) else 200

@@ -56,7 +56,7 @@ class BindingGateway:
         except ValueError:
             metadata = {}
         size = asked.arrival.carrier.content_length or 0
-        log_id = gateway_log_id(seed, asked.account.id, asked.account.exchanges)
+        log_id = gateway_log_id(seed, asked.account.id, asked.number)
         named = str(said.get("id", ""))[:LONGEST_MARK]
         return GatewayLog(log_id, named, request_size=size, metadata=metadata)
 
@@ -79,7 +79,7 @@ class BindingGateway:
         method = asked.arrival.method
         if method not in {"GET", "PATCH"}:
             raise Refused("route.method", method=method)
-        exchange = self._found(asked.account.id, gateway_id, log_id)
+        exchange = await self._found(asked.account.id, gateway_id, log_id)
         if exchange is None or exchange.gateway_log is None:
             asked.exchange.why = f"there is no log {log_id!r} of a run through the gateway {gateway_id!r}"
             return _refusal(asked, 404, 7002, "Log Not Found")
@@ -89,11 +89,12 @@ class BindingGateway:
             except (BadBody, ValueError) as bad:
                 asked.exchange.why = str(bad)
                 return _refusal(asked, 400, 7001, f"Input Validation Error: {bad}")
+            await self._journal.amend(exchange)
             return _success(asked, {})
         return _success(asked, exchange.gateway_log.as_json(exchange))
 
-    def _found(self, account_id: str, gateway_id: str, log_id: str) -> Exchange | None:
-        for exchange in reversed(self._journal.find(account_id)):
+    async def _found(self, account_id: str, gateway_id: str, log_id: str) -> Exchange | None:
+        for exchange in reversed(await self._journal.find(account_id)):
             log = exchange.gateway_log
             if log is not None and log.id == log_id and log.gateway_id == gateway_id:
                 return exchange

@@ -13,17 +13,20 @@
 | GET verdict | what the journal says about the client |
 | GET usage | the day's neurons and tokens |
 | GET facts | the ledger |
+| GET openapi.json | an OpenAPI 3.1 document of the emulated routes |
+| GET metrics | what Prometheus reads, also at /metrics (`metrics.py`) |
 
 `account_id`, in the query or the body, picks the account.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 
 from workersai_contracts import error, facts
-from workersai_emulator.accounts import Account, is_account_id
+from workersai_emulator.accounts import Account, Defaults, is_account_id
 from workersai_emulator.api.body import BadBody, read_body
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
 from workersai_emulator.batches import ACTIONS
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
 
     from workersai_emulator.rules import Rules
     from workersai_emulator.service import Service
-    from workersai_emulator.store import Batch
+    from workersai_emulator.store import Batch, Told
     from workersai_emulator.verdict import Finding
 
 PREFIX = "/__emulator__/"
@@ -69,7 +72,9 @@ class Control:
 
     def __init__(self, service: Service, version: str) -> None:
         self._service = service
+        self._store = service.accounts.store
         self._version = version
+        self.resets: list[Callable[[str | None], None]] = []
         self._routes: dict[str, dict[str, Callable[[Said, str], Awaitable[Reply]]]] = {
             "health": {"GET": self._health},
             "reset": {"POST": self._reset},
@@ -85,6 +90,7 @@ class Control:
             "verdict": {"GET": self._verdict},
             "usage": {"GET": self._usage},
             "facts": {"GET": self._facts},
+            "openapi.json": {"GET": self._openapi},
         }
 
     async def answer(self, request: BaseRequest, path: str, query: str) -> Reply:
@@ -110,45 +116,45 @@ class Control:
         return json_reply(200, {"status": "ok", "version": self._version})
 
     async def _reset(self, said: Said, item: str) -> Reply:
-        account_id = None if (account := self._account(said)) is None else account.id
+        account_id = None if (account := await self._account(said)) is None else account.id
         _only(said, ())
-        self._service.accounts.reset(account_id)
-        await self._service.batches.store.reset(account_id)
+        await self._service.accounts.reset(account_id)
+        for reset in self.resets:
+            reset(account_id)
         return Reply(204, b"")
 
     async def _settings(self, said: Said, item: str) -> Reply:
-        return self._shown_settings(self._account(said))
+        return self._shown_settings(await self._account(said))
 
     async def _change_settings(self, said: Said, item: str) -> Reply:
-        account = self._account(said)
+        account = await self._account(said)
         changed = Settings.parse(said)
-        if account is not None:
-            account.change_settings(changed)
-        else:
-            defaults = self._service.accounts.defaults
-            defaults.settings = changed.over(defaults.settings)
+        owner = self._owner(account)
+        await self._store.say(owner, lambda: owner.change_settings(changed))
         return self._shown_settings(account)
 
     def _shown_settings(self, account: Account | None) -> Reply:
-        settings = self._service.accounts.defaults.settings if account is None else account.settings
-        return json_reply(200, settings.as_json())
+        return json_reply(200, self._owner(account).settings.as_json())
 
     async def _clock(self, said: Said, item: str) -> Reply:
-        account = self._account(said)
-        return _shown_clock(self._service.accounts.defaults.clock if account is None else account.clock)
+        return _shown_clock(self._owner(await self._account(said)).clock)
 
     async def _move_clock(self, said: Said, item: str) -> Reply:
-        owner = self._account(said) or self._service.accounts.defaults
-        clock = owner.clock.copy()
-        _move(clock, said)
-        owner.clock = clock
-        return _shown_clock(clock)
+        owner = self._owner(await self._account(said))
+
+        def move() -> Clock:
+            clock = owner.clock.copy()
+            _move(clock, said)
+            owner.clock = clock
+            return clock
+
+        return _shown_clock(await self._store.say(owner, move))
 
     async def _batches(self, said: Said, item: str) -> Reply:
-        one = self._account(said)
+        one = await self._account(said)
         _only(said, ("state", "model"))
         shown = []
-        for account in self._meant(one):
+        for account in await self._meant(one):
             shown += [_shown(batch) for batch in await self._service.batches.list(account)]
         wanted = {key: said[key] for key in ("state", "model") if key in said}
         if wanted.get("state", "done") not in STATES:
@@ -176,46 +182,48 @@ class Control:
         return json_reply(200, _shown(batch))
 
     async def _rules(self, said: Said, item: str) -> Reply:
-        return json_reply(200, {"rules": [rule.as_json() for rule in self._rule_set(said)]})
+        rules = self._owner(await self._account(said)).rules
+        return json_reply(200, {"rules": [rule.as_json() for rule in rules]})
 
     async def _add_rule(self, said: Said, item: str) -> Reply:
-        rules = self._rule_set(said)
-        return json_reply(200, rules.add(said).as_json())
+        rule = await self._change_rules(said, lambda rules: rules.add(said))
+        return json_reply(200, rule.as_json())
 
     async def _clear_rules(self, said: Said, item: str) -> Reply:
-        self._rule_set(said).clear()
+        await self._change_rules(said, lambda rules: rules.clear())
         return Reply(204, b"")
 
     async def _delete_rule(self, said: Said, item: str) -> Reply:
-        if not self._rule_set(said).delete(item):
+        if not await self._change_rules(said, lambda rules: rules.delete(item)):
             raise _Fault(404, f"no rule {item!r}")
         return Reply(204, b"")
 
     async def _scenarios(self, said: Said, item: str) -> Reply:
-        rules = self._rule_set(said)
+        owner = self._owner(await self._account(said))
         _only(said, ())
-        begun = {rule.scenario for rule in rules}
+        begun = {rule.scenario for rule in owner.rules}
         shown = [{**each.as_json(), "begun": name in begun} for name, each in SCENARIOS.items()]
         return json_reply(200, {"scenarios": shown})
 
     async def _begin_scenario(self, said: Said, item: str) -> Reply:
-        rules = self._rule_set(said)
+        owner = self._owner(await self._account(said))
         _only(said, ("times",))
         times = said.get("times")
         if times is not None and (type(times) is not int or times < 1):
             raise _Fault(400, f"times: {times!r} is not a number from 1 on")
         try:
-            return json_reply(200, begin_scenario(rules, item, times).as_json())
+            begun = await self._store.say(owner, lambda: begin_scenario(owner.rules, item, times))
         except LookupError as unknown:
             raise _Fault(404, unknown.args[0]) from None
+        return json_reply(200, begun.as_json())
 
     async def _end_scenario(self, said: Said, item: str) -> Reply:
-        if not self._rule_set(said).end_scenario(item):
+        if not await self._change_rules(said, lambda rules: rules.end_scenario(item)):
             raise _Fault(404, f"scenario {item!r} was not begun here")
         return Reply(204, b"")
 
     async def _requests(self, said: Said, item: str) -> Reply:
-        account_id = None if (account := self._account(said)) is None else account.id
+        account_id = None if (account := await self._account(said)) is None else account.id
         _only(said, (*_FILTERS, "wait_for", "timeout"))
         journal, wanted = self._service.accounts.journal, Filter.parse(said)
         if "wait_for" in said:
@@ -225,29 +233,29 @@ class Control:
         elif "timeout" in said:
             raise _Fault(400, "timeout goes with wait_for")
         else:
-            found = journal.find(account_id, wanted)
+            found = await journal.find(account_id, wanted)
         return json_reply(200, {"requests": [exchange.as_json() for exchange in found]})
 
     async def _clear_requests(self, said: Said, item: str) -> Reply:
-        account_id = None if (account := self._account(said)) is None else account.id
+        account_id = None if (account := await self._account(said)) is None else account.id
         _only(said, ())
-        self._service.accounts.journal.clear(account_id)
+        await self._service.accounts.journal.clear(account_id)
         return Reply(204, b"")
 
     async def _verdict(self, said: Said, item: str) -> Reply:
-        one = self._account(said)
+        one = await self._account(said)
         _only(said, ())
         found: list[Finding] = []
-        for account in self._meant(one):
-            exchanges = self._service.accounts.journal.find(account.id)
+        for account in await self._meant(one):
+            exchanges = await self._service.accounts.journal.find(account.id)
             found += judge(exchanges, await self._service.batches.list(account))
         return json_reply(200, Verdict.of(found).as_json())
 
     async def _usage(self, said: Said, item: str) -> Reply:
-        one = self._account(said)
+        one = await self._account(said)
         _only(said, ())
-        models = together(account.usage.today for account in self._meant(one))
-        owner = one or self._service.accounts.defaults
+        models = together([account.usage.today for account in await self._meant(one)])
+        owner = self._owner(one)
         settings = owner.settings
         allocation = settings.limit("daily_neurons", ALLOCATION) or ALLOCATION
         total = DayTotal.of(date_of(owner.clock.now()), settings.plan or "free", models, allocation)
@@ -258,25 +266,35 @@ class Control:
         rows = [{"id": f.id, "level": f.level, "text": f.text, "source": f.source} for f in ledger]
         return json_reply(200, {"facts": rows})
 
-    def _account(self, said: Said) -> Account | None:
+    async def _openapi(self, said: Said, item: str) -> Reply:
+        from workersai_contracts.openapi import openapi
+
+        _only(said, ())
+        document = await self._service.workbench.make(partial(openapi, self._version))  # it reads all cards
+        return json_reply(200, document)
+
+    async def _account(self, said: Said) -> Account | None:
         """The account that is meant, taken out of what was said; None for the server's defaults."""
         account_id = said.pop("account_id", None)
         if account_id is None:
-            return None
+            return await self._service.accounts.fresh(None)
         if not isinstance(account_id, str) or not is_account_id(account_id):
             raise _Fault(400, f"account_id: {account_id!r} is not 32 hex digits")
-        return self._service.accounts.get(account_id)
+        return await self._service.accounts.fresh(account_id)
 
-    def _meant(self, one: Account | None) -> list[Account]:
-        return list(self._service.accounts) if one is None else [one]
+    def _owner(self, account: Account | None) -> Account | Defaults:
+        return self._service.accounts.defaults if account is None else account
 
-    def _rule_set(self, said: Said) -> Rules:
-        account = self._account(said)
-        return self._service.accounts.defaults.rules if account is None else account.rules
+    async def _meant(self, one: Account | None) -> list[Account]:
+        return await self._service.accounts.all() if one is None else [one]
+
+    async def _change_rules(self, said: Said, change: Callable[[Rules], Told]) -> Told:
+        owner = self._owner(await self._account(said))
+        return await self._store.say(owner, lambda: change(owner.rules))
 
     async def _find(self, said: Said, wanted: str) -> tuple[Account, Batch]:
-        one = self._account(said)
-        for account in self._meant(one):
+        one = await self._account(said)
+        for account in await self._meant(one):
             batch = await self._service.batches.get(account, wanted)
             if batch is not None:
                 return account, batch

@@ -20,18 +20,30 @@ class Guard:
         self._options = options
 
     def refuse_origin(self, headers: Mapping[str, str]) -> Reply | None:
-        """Refuse a browser's request from another site, whatever it asks for."""
+        """Refuse a browser's request from another site, whatever it asks for.
+
+        A page's images and scripts come without an origin, but say that they are another site's; a link that a
+        person follows, or an address that one types, is no such thing.
+        """
         origin = headers.get("Origin")
         if origin is None:
+            if headers.get("Sec-Fetch-Site") == "cross-site" and headers.get("Sec-Fetch-Mode") != "navigate":
+                return tool_refusal(
+                    403, "a page of another site asks; send an Origin that --allow-host lets in"
+                )
             return None
         if self._is_ours(_name_in(origin)):
             return None
         return tool_refusal(403, f"Origin {origin} is another site's; --allow-host lets a name in")
 
-    def refuse_control(self, headers: Mapping[str, str]) -> Reply | None:
-        """Refuse the control plane to foreign Host names and, beyond loopback, to those without its token."""
+    def refuse_control(self, headers: Mapping[str, str], target: str) -> Reply | None:
+        """Refuse the control plane to foreign Host names and, beyond loopback, to those without its token.
+
+        A target that is a whole URL, as a proxy sends it, has a host as well.
+        """
         host = headers.get("Host", "")
-        if not self._is_ours(_name_in(f"//{host}")):
+        in_target = () if target.startswith("/") else (_name_in(target),)
+        if not all(map(self._is_ours, (_name_in(f"//{host}"), *in_target))):
             return tool_refusal(403, f"Host {host!r} is not this server's; --allow-host lets a name in")
         token = self._options.control_token
         if token is None:

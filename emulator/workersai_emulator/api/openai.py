@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from workersai_emulator.api.envelopes import ai_error, edge_refusal, retry_after
 from workersai_emulator.api.reply import Reply
+from workersai_emulator.inference import Event
 from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:
@@ -34,3 +35,20 @@ def error_body(refused: Refused, reached: str, form: Form, errors: str) -> bytes
     if form == "responses" and refused.row.status == 400:
         return dumps({"error": {"code": "invalid_prompt", "message": message}})
     return ai_error(refused, reached)
+
+
+def error_event(refused: Refused, reached: str, form: Form, errors: str, before: int) -> Event:
+    """A refusal as the last event of a stream, after so many others; Responses have a name for it.
+
+    Facts: `head.sse`, `stream.responses`.
+    """
+    if form != "responses":
+        return Event(error_body(refused, reached, form, errors))
+    told = {
+        "type": "error",
+        "sequence_number": before,
+        "code": str(refused.row.code),
+        "message": refused.message(reached),
+        "param": None,
+    }
+    return Event(dumps(told), "error")

@@ -18,6 +18,7 @@ class Reply:
     """A status, headers, and a body that is whole or comes in pieces.
 
     The content type of JSON is exactly `application/json`. `spoiling` says what is to happen to the connection.
+    A `complete` one has all its headers: no cf-ray is added.
     Fact: `head.content-type`.
     """
 
@@ -26,6 +27,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     spoiling: Spoiling | None = None
+    complete: bool = False
 
 
 def json_reply(status: int, message: Any) -> Reply:

@@ -20,6 +20,7 @@ from workersai_emulator.api.wishes import wishes
 from workersai_emulator.calls import Call, Form
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import DEVELOPMENT_TOKEN, exchange_id
+from workersai_emulator.inference import Event
 from workersai_emulator.json_text import loads
 from workersai_emulator.outcome import Queued, Result, Streamed
 from workersai_emulator.refusals import Refused, refused_input
@@ -46,12 +47,13 @@ _FORMS: dict[str, Form] = {"chat": "chat", "embeddings": "embeddings", "response
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One request on its way through: where it leads, whose it is, and the id that it reached Workers AI under."""
+    """One request on its way through: where it leads, whose it is, and its number and id with Workers AI."""
 
     request: BaseRequest
     route: Route
     account: Account
     exchange: Exchange
+    number: int
     reached: str
     queue: bool
 
@@ -69,13 +71,12 @@ class _Asked:
             refused, self.reached, self.form, self.account.settings.assumed("openai.errors")
         )
 
-    def error_event(self, refused: Refused) -> bytes:
-        """The same as the last event of a stream."""
+    def error_event(self, refused: Refused, before: int) -> Event:
+        """The same as the last event of a stream, after so many others."""
         if self.form == "native":
-            return envelopes.ai_error(refused, self.reached)
-        return openai.error_body(
-            refused, self.reached, self.form, self.account.settings.assumed("openai.errors")
-        )
+            return Event(envelopes.ai_error(refused, self.reached))
+        errors = self.account.settings.assumed("openai.errors")
+        return openai.error_event(refused, self.reached, self.form, errors, before)
 
 
 class Rest:
@@ -84,9 +85,8 @@ class Rest:
     Facts: `env.edge`, `env.ai`, `env.success`, `head.req-id`.
     """
 
-    def __init__(self, service: Service, seed: int, tokens: Collection[Token]) -> None:
+    def __init__(self, service: Service, tokens: Collection[Token]) -> None:
         self._service = service
-        self._seed = seed
         self._tokens = tokens
 
     async def answer(
@@ -106,11 +106,10 @@ class Rest:
             exchange.code, exchange.why = refused.row.code, refused.description
             exchange.hint = _HINTS.get(refused.row.id, "")
             return envelopes.edge_refusal(refused)
-        account = self._service.accounts.get(way.account_id)
+        account, number = await self._service.accounts.arrive(way.account_id)
         arrived(exchange, account, way.model, request.headers.get("User-Agent"))
-        account.exchanges += 1
-        reached = exchange_id(self._seed, account.id, account.exchanges)
-        asked = _Asked(request, way, account, exchange, reached, _wants_queue(query))
+        reached = exchange_id(self._service.seed, account.id, number)
+        asked = _Asked(request, way, account, exchange, number, reached, _wants_queue(query))
         try:
             return await (self._run(asked) if request.method == "POST" else self._list(asked, query))
         except Refused as refused:
@@ -133,6 +132,7 @@ class Rest:
             model_name,
             inputs,
             body,
+            asked.number,
             queue=queue,
             form=asked.form,
             raw=raw,
@@ -148,7 +148,7 @@ class Rest:
     async def _list(self, asked: _Asked, query: str) -> Reply:
         asked.exchange.operation = "models"
         listing: Any = asked.route.surface
-        call = Call(asked.account, "", dict(parse_qsl(query)), b"", listing=listing)
+        call = Call(asked.account, "", dict(parse_qsl(query)), b"", asked.number, listing=listing)
         return await self._serve(asked, call)
 
     async def _serve(self, asked: _Asked, call: Call) -> Reply:
@@ -178,7 +178,8 @@ class Rest:
             said = await self._service.workbench.aside(partial(loads, body), large=len(body) > LARGE_BODY)
         except ValueError as bad:
             card = model(named) if named and not asked.queue else None
-            if card is None or card.raw_input is None or not body:
+            said_json = "json" in asked.request.headers.get("Content-Type", "").lower()
+            if card is None or card.raw_input is None or not body or said_json:
                 raise _not_json(asked.account, str(bad)) from None
             return named, {card.raw_input: body}, True
         if named:
@@ -230,8 +231,7 @@ async def _answered(call: Call, asked: _Asked, outcome: Answered) -> Reply:
     """
     headers = {"cf-ai-req-id": asked.reached}
     if isinstance(outcome, Streamed):
-        error = b"" if outcome.refused is None else asked.error_event(outcome.refused)
-        told = events(outcome, error, closing=call.form != "responses")
+        told = events(outcome, asked.error_event, closing=call.form != "responses")
         return Reply(200, told, headers, EVENT_STREAM)
     if isinstance(outcome, Result):
         headers |= neurons_header(outcome.neurons)

@@ -55,9 +55,8 @@ INFO = {
 class Worker:
     """Answers as the deployed Worker does, on the same service as every other dialect."""
 
-    def __init__(self, service: Service, seed: int, model_name: str) -> None:
+    def __init__(self, service: Service, model_name: str) -> None:
         self._service = service
-        self._seed = seed
         self._model = model_name
 
     @staticmethod
@@ -72,9 +71,11 @@ class Worker:
         if path == "/":
             return json_reply(200, INFO)
         try:
-            account = self._service.accounts.get(account_meant(request.headers, DEVELOPMENT_ACCOUNT))
+            account_id = account_meant(request.headers, DEVELOPMENT_ACCOUNT)
         except ValueError as fault:
             return tool_refusal(400, str(fault))
+        account = await self._service.accounts.fresh(account_id)
+        assert account is not None
         arrived(exchange, account, self._model, request.headers.get("User-Agent"))
         if path == "/batch":
             return await self._submit(request, account, exchange)
@@ -93,7 +94,7 @@ class Worker:
             )
             return _error(400, "INVALID_BODY", complaint, exchange)
         if account.settings.worker_binding is False:
-            return json_reply(200, self._demo_submit(account))
+            return json_reply(200, await self._demo_submit(account))
         try:
             asked = wishes(request.headers)
         except ValueError as fault:
@@ -124,9 +125,15 @@ class Worker:
         body = dumps(inputs)
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
         wished = asked or Wishes()
-        account.exchanges += 1
         call = Call(
-            account, self._model, inputs, body, queue=queue, script=wished.script, scenario=wished.scenario
+            account,
+            self._model,
+            inputs,
+            body,
+            await self._service.accounts.store.next(account.id, "exchange"),
+            queue=queue,
+            script=wished.script,
+            scenario=wished.scenario,
         )
         refusal = partial(_thrown, exchange)
         try:
@@ -140,12 +147,12 @@ class Worker:
         finally:
             exchange.rule, exchange.nearly = call.trace.rule, call.trace.nearly
 
-    def _demo_submit(self, account: Account) -> dict[str, Any]:
-        account.demos += 1
+    async def _demo_submit(self, account: Account) -> dict[str, Any]:
+        number = await self._service.accounts.store.next(account.id, "demo")
         return {
             "status": "queued",
             "model": self._model,
-            "request_id": demo_request_id(self._seed, account.id, account.demos),
+            "request_id": demo_request_id(self._service.seed, account.id, number),
             "mode": "demo",
             "note": "AI binding unavailable; returning a demo queued response",
         }

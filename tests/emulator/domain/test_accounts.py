@@ -22,11 +22,11 @@ def test_anything_else_is_none(text: str) -> None:
     assert not is_account_id(text)
 
 
-def test_account_is_made_when_first_named_and_then_the_same() -> None:
+async def test_account_is_made_when_first_named_and_then_the_same() -> None:
     accounts = Accounts(Settings())
     assert accounts.get(A) is accounts.get(A)
     assert accounts.get().id == DEVELOPMENT_ACCOUNT
-    assert [account.id for account in accounts] == [A, DEVELOPMENT_ACCOUNT]
+    assert [account.id for account in await accounts.all()] == [A, DEVELOPMENT_ACCOUNT]
 
 
 def test_account_follows_the_servers_settings_where_it_says_nothing() -> None:
@@ -72,37 +72,39 @@ def test_accounts_rules_are_asked_before_the_servers() -> None:
     assert accounts.get(A).rules is not accounts.get(B).rules
 
 
-def test_reset_forgets_what_one_account_said() -> None:
+async def test_reset_forgets_what_one_account_said() -> None:
     accounts = Accounts(Settings())
     for account_id in (A, B):
         accounts.get(account_id).change_settings(Settings.parse({"script": "lost"}))
         accounts.get(account_id).rules.add({"effect": {"error": 3040}})
         accounts.get(account_id).own_clock().advance(1e6)
-        accounts.get(account_id).exchanges = 5
-    accounts.reset(A)
-    fresh = accounts.get(A)
-    assert (fresh.settings.script, len(fresh.rules), fresh.exchanges) == (None, 0, 0)
+        await accounts.arrive(account_id)
+    await accounts.reset(A)
+    fresh, number = await accounts.arrive(A)
+    assert (fresh.settings.script, len(fresh.rules), number) == (None, 0, 1)
     assert fresh.clock is accounts.defaults.clock
     assert str(accounts.get(B).settings.script) == "lost"
 
 
-def test_reset_of_all_brings_back_what_the_server_started_with(system: Any) -> None:
+async def test_reset_of_all_brings_back_what_the_server_started_with(system: Any) -> None:
     accounts = Accounts(Settings.parse({"script": "instant"}))
     accounts.get(A).change_settings(Settings.parse({"script": "lost"}))
     accounts.defaults.settings = Settings.parse({"script": "realistic"})
     accounts.defaults.rules.add({"effect": {"error": 3040}})
     accounts.defaults.clock.advance(1e6)
-    accounts.reset(None)
-    assert list(accounts) == []
+    await accounts.reset(None)
+    assert await accounts.all() == []
     assert str(accounts.get(A).settings.script) == "done"
     assert len(accounts.defaults.rules) == 0
     assert accounts.get(A).clock.now() == system.now
 
 
-def test_account_unused_for_longest_is_forgotten_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_account_unused_for_longest_is_forgotten_beyond_the_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(accounts_module, "ACCOUNTS_KEPT", 3)
     accounts = Accounts(Settings())
     first = [accounts.get(f"{number:032x}") for number in range(3)]
     assert accounts.get(first[0].id) is first[0]
     accounts.get(A)
-    assert [account.id for account in accounts] == [first[2].id, first[0].id, A]
+    assert [account.id for account in await accounts.all()] == [first[2].id, first[0].id, A]

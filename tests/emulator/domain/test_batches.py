@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -8,9 +8,12 @@ from workersai_emulator.accounts import Account, Accounts
 from workersai_emulator.batches import Batches
 from workersai_emulator.clock import parse_time
 from workersai_emulator.ids import request_id
+from workersai_emulator.memory_store import MemoryStore
 from workersai_emulator.scripts import Script
 from workersai_emulator.settings import Settings
-from workersai_emulator.store import Batch, MemoryStore
+
+if TYPE_CHECKING:
+    from workersai_emulator.store import Batch
 
 A, B = "a" * 32, "b" * 32
 M3, BASE = "@cf/baai/bge-m3", "@cf/baai/bge-base-en-v1.5"

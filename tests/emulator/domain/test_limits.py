@@ -93,12 +93,12 @@ def test_an_allocation_that_is_used_to_the_last_neuron_is_used_up(tokens: int, r
     assert found == ("quota.daily" if refused else "")
 
 
-def test_a_reset_account_begins_its_minute_and_its_day_anew() -> None:
+async def test_a_reset_account_begins_its_minute_and_its_day_anew() -> None:
     accounts = Accounts(Settings.parse({"limits": {"requests_per_minute": 1, "daily_neurons": 1}}))
     account = accounts.get()
     check_allowance(account, card(M3), account.settings)
     account.usage.add(card(M3), 10**6, 0)
-    accounts.reset(None)
+    await accounts.reset(None)
     check_allowance(accounts.get(), card(M3), account.settings)
 
 
