@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from workersai_emulator.inference import is_tokens, whole_number
 from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.validation import InputRefused, validate_input
 
@@ -49,8 +50,8 @@ def check_form(card: ModelCard, inputs: object, settings: Settings, *, form: For
         raise refused_input(f"required properties at '/' are '{member}'")
     if form == "chat" and not isinstance(given, list):
         raise refused_input("Type mismatch of '/messages', 'array' not met")
-    if form == "embeddings" and not _is_one_text(given):
-        _check_count(card, "input", given, settings)
+    if form == "embeddings":
+        _check_texts(card, given, inputs, settings)
 
 
 def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
@@ -80,9 +81,17 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
     return Admitted("requests", *_at_run_time(card, requests))
 
 
-def _is_one_text(given: object) -> bool:
-    """Whether an input is a single text: a string, or its tokens."""
-    return not isinstance(given, list) or all(isinstance(token, int) for token in given)
+def _check_texts(card: ModelCard, given: object, inputs: object, settings: Settings) -> None:
+    """Pass a text, its tokens, or a list of either, and what goes with them. Fact: `settled.openai-input`."""
+    texts = given if isinstance(given, list) and not is_tokens(given) else [given]
+    if not texts or not all(isinstance(text, str) or is_tokens(text) for text in texts):
+        raise refused_input("Type mismatch of '/input', 'string' or 'array' of texts or of tokens not met")
+    _check_count(card, "input", texts, settings)
+    assert isinstance(inputs, dict)
+    if inputs.get("encoding_format") not in (None, "float", "base64"):
+        raise refused_input("enum not in float,base64 at '/encoding_format'")
+    if inputs.get("dimensions") is not None and whole_number(inputs["dimensions"]) is None:
+        raise refused_input("Type mismatch of '/dimensions', 'integer' from 1 on not met")
 
 
 def _check_count(card: ModelCard, key: str, texts: object, settings: Settings) -> None:
@@ -98,8 +107,7 @@ def _check_requests(card: ModelCard, inputs: dict[str, Any], settings: Settings)
 
     Facts: `batch.schema`, `model.queue`, `models.queueing`.
     """
-    queues = settings.assumed("model.queue") == "queued" if card.queue is None else card.queue
-    if card.takes_requests or not queues or not isinstance(inputs["requests"], list):
+    if card.takes_requests or not settings.queues(card) or not isinstance(inputs["requests"], list):
         _check_schema(card, inputs)
         return
     for item in inputs["requests"]:

@@ -234,7 +234,7 @@ class StreamEffect:
         if not isinstance(said, dict):
             raise ValueError('stream: give a JSON object such as {"after":2,"error":3040}')
         no_others(said, "stream", ("after", "error"))
-        after = said.get("after", 0)
+        after = said.get("after")
         if type(after) is not int or after < 0:
             raise ValueError(f"stream: after is a number of events from 0 on, not {after!r}")
         return cls(after, _row(said["error"], "stream: error") if "error" in said else None)

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
+#: What the parts of a packed document may come to.
+LARGEST_UNPACKED: Final = 100_000_000
 EXTRA: Final = 'pip install "workersai-emulator[markdown]"'
 
 
@@ -70,6 +72,8 @@ def convert(name: str, mime_type: str, document: bytes) -> str:
         return f"# {name}\n\n[placeholder by workersai-emulator] an image of {len(document)} bytes\n"
     if kind.mark not in document[:1024]:
         raise NotConvertedError(f"this is no {kind.mime_type}")
+    if kind.mark == _ZIP:
+        _check_unpacked(document)
     library = _library()
     about = library.StreamInfo(extension=kind.taken_for)
     try:
@@ -88,6 +92,19 @@ def _format(name: str, mime_type: str) -> Format | None:
     if plain not in {"", "application/octet-stream"}:
         return None
     return next((kind for kind in FORMATS if name.lower().endswith(kind.extension)), None)
+
+
+def _check_unpacked(document: bytes) -> None:
+    """Pass an archive that does not unpack to more than anybody wants; it says how much itself, and is held to it."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(document)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, OSError):
+        return  # which the converter says in its own words
+    if size > LARGEST_UNPACKED:
+        raise NotConvertedError(f"it unpacks to {size} bytes, over {LARGEST_UNPACKED}")
 
 
 @cache

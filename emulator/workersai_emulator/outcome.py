@@ -1,18 +1,23 @@
-"""Outcomes: what comes of a call, for a dialect to render."""
+"""Outcomes: what comes of a call, for a dialect to render; large ones are made while they are rendered."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from workersai_emulator.finished import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from workersai_emulator.effects import ReplyEffect, Spoiling
     from workersai_emulator.inference import Event
     from workersai_emulator.refusals import Refused
+    from workersai_emulator.workbench import Workbench
+
+SINGLE_EVENTS = 256
+EVENTS_OF_A_SLICE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +56,17 @@ class Result:
 class Streamed:
     """A text in events. It ends well, breaks after the events, or turns into a refusal there. Fact: `head.sse`."""
 
-    events: Sequence[Event]
+    events: Iterator[Event]
+    workbench: Workbench
     broken: bool = False
     refused: Refused | None = None
+
+    async def slices(self) -> AsyncGenerator[list[Event]]:
+        """The events in order: the first one by one, as they come live, then many at a time from the worker thread."""
+        for event in islice(self.events, SINGLE_EVENTS):
+            yield [event]
+        while slice_ := await self.workbench.make(lambda: list(islice(self.events, EVENTS_OF_A_SLICE))):
+            yield slice_
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -54,7 +55,9 @@ def exports(url: str, account_id: str, token: str, client: str | None = None) ->
         return "\n".join(f"export {name}={value}" for name, value in values.items())
     pointer = pointers().get(client)
     if pointer is None:
-        raise LookupError(f"--for: no client {client!r} is known; there are {', '.join(pointers())}")
+        near = get_close_matches(client, pointers(), n=3, cutoff=0.4)
+        meant = f"; did you mean {' or '.join(near)}?" if near else "."
+        raise LookupError(f"--for: no client {client!r} is known{meant} There are {', '.join(pointers())}")
     lines = [f"export {name}={values[name]}" for name in pointer.variables]
     return "\n".join([*lines, *filter(None, [_filled(pointer.code, values, url)])])
 

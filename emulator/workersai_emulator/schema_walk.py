@@ -213,7 +213,7 @@ class Items:
         return matches
 
 
-LONG_TEXT = 32
+LONG_TEXT = 16
 
 
 def looks(item: Any) -> str | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-import struct
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from workersai_emulator.clock import pause
+from workersai_emulator.connection import Connection, reset
 
 if TYPE_CHECKING:
     import asyncio
@@ -36,9 +35,9 @@ async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) 
     transport = cast("asyncio.WriteTransport", request.transport)
     match reply.spoiling:
         case "reset-before" | "reset-after":
-            _reset(transport)
+            reset(transport)
         case "hang":
-            while not transport.is_closing():
+            while not (transport.is_closing() or _is_ending(request)):
                 await pause(LOOK_SECONDS)
         case "garbage":
             transport.write(GARBAGE)
@@ -56,12 +55,9 @@ async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) 
     raise ConnectionSpoiled
 
 
-def _reset(transport: asyncio.WriteTransport) -> None:
-    """Let the other side read a reset instead of an end."""
-    connection = transport.get_extra_info("socket")
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
+def _is_ending(request: BaseRequest) -> bool:
+    """Whether the server ends, for which a reply that never comes is nothing to wait for."""
+    return isinstance(request.protocol, Connection) and request.protocol.ending
 
 
 def _head(reply: Reply, headers: Mapping[str, str], length: int) -> bytes:

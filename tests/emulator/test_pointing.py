@@ -58,6 +58,12 @@ def test_an_unknown_client_is_refused_with_those_that_are_known() -> None:
 
     assert refused.returncode == 2
     assert refused.stderr.startswith(
-        "workersai-emulator: --for: no client 'curl' is known; there are workersai-client, "
+        "workersai-emulator: --for: no client 'curl' is known. There are workersai-client, "
     )
     assert refused.stderr.count("\n") == 1
+
+
+def test_a_name_that_is_nearly_one_is_told_what_it_may_have_meant() -> None:
+    told = env("--for", "openai").stderr
+
+    assert "no client 'openai' is known; did you mean openai-npm or openai-python" in told

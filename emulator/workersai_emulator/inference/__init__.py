@@ -5,10 +5,10 @@ from __future__ import annotations
 from workersai_emulator.inference.answer import Answer
 from workersai_emulator.inference.answers import answers, generate, read_only
 from workersai_emulator.inference.chosen import NOTHING
-from workersai_emulator.inference.embeddings import embeddings
+from workersai_emulator.inference.embeddings import embeddings, is_tokens
 from workersai_emulator.inference.forms import Form
-from workersai_emulator.inference.inputs import cost, texts_of
-from workersai_emulator.inference.json_mode import CannotMeet
+from workersai_emulator.inference.inputs import cost, texts_of, whole_number
+from workersai_emulator.inference.json_mode import CannotMeet, schema_wanted
 from workersai_emulator.inference.streams import Event, Stream, stream
 from workersai_emulator.inference.tokens import Usage, estimate
 
@@ -25,7 +25,10 @@ __all__ = [
     "embeddings",
     "estimate",
     "generate",
+    "is_tokens",
     "read_only",
+    "schema_wanted",
     "stream",
     "texts_of",
+    "whole_number",
 ]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from jsonschema.protocols import Validator
 
+    from workersai_emulator.inference.bounded import Bounds
+
 Seen = tuple[str, ...]
 Schema = dict[str, Any]
 
@@ -45,13 +47,14 @@ class Candidates:
     one unless its parts are tangled.
     """
 
-    def __init__(self, schema: Schema, validator: Validator, text: str, repeats: int) -> None:
+    def __init__(self, schema: Schema, validator: Validator, text: str, repeats: int, bounds: Bounds) -> None:
         from referencing import Registry, Resource
         from referencing.jsonschema import DRAFT202012
 
         self._validator = validator
         self._text = text
         self._repeats = repeats
+        self._bounds = bounds
         self._steps = 0
         root: Resource[Any] = Resource.from_contents(schema, default_specification=DRAFT202012)
         self._resolver = Registry().with_resource("", root).resolver()
@@ -106,6 +109,7 @@ class Candidates:
             if not self._goes_on():
                 return
             for flat, inner in self._flat(arm, seen):
+                self._bounds.spend(_size(flat) // 20)
                 both = merged(own, flat)
                 if both is not None:
                     yield from self._combined(both, choices[1:], inner)
@@ -127,7 +131,7 @@ class Candidates:
             elif kind == "null":
                 yield None
             elif kind == "string":
-                for value in strings(flat, self._text):
+                for value in strings(flat, self._text, self._bounds):
                     self._steps += len(value) // _BYTES_A_STEP
                     yield value
 
@@ -165,12 +169,10 @@ class Candidates:
 
     def _member(self, flat: Schema, name: str) -> Any:
         """Return the schema of one member: its property's, that of patterns that fit, or the one for others."""
-        from re import search
-
         known = of_kind(flat, "properties", dict) or {}
         patterns = of_kind(flat, "patternProperties", dict) or {}
         found = [known[name]] if name in known else []
-        found += [part for pattern, part in patterns.items() if search(pattern, name)]
+        found += [part for pattern, part in patterns.items() if self._bounds.search(pattern, name)]
         if not found:
             found = [flat.get("additionalProperties", True)]
         return found[0] if len(found) == 1 else {"allOf": found}
@@ -229,6 +231,11 @@ class _Nothing:
 
 
 _NONE: Final[Any] = _Nothing()
+
+
+def _size(flat: Schema) -> int:
+    """Return how many parts a schema has that are put together with another's."""
+    return sum(len(part) for part in flat.values() if isinstance(part, dict | list))
 
 
 def _key(value: Any) -> bytes:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from workersai_emulator.inference.forms import Shape, completion_head, response_head, response_usage
+from workersai_emulator.inference.forms import (
+    Shape,
+    completion_head,
+    fingerprint,
+    response_head,
+    response_usage,
+)
 from workersai_emulator.inference.generation import Written
 from workersai_emulator.inference.inputs import prompt_of, text_of
 from workersai_emulator.inference.tokens import Usage, estimate
@@ -52,10 +58,10 @@ def completed(
         return None
     if shape == "choices" and isinstance(chosen.get("choices"), list):
         choices = [_whole_choice(index, choice, new) for index, choice in enumerate(chosen["choices"])]
-        told = {**completion_head(card, item), **chosen, "choices": choices}
+        told = {**completion_head(card, fingerprint(card, item)), **chosen, "choices": choices}
         return told if "usage" in told else {**told, "usage": new.usage.as_json()}
     if shape == "output" and isinstance(chosen.get("output"), list):
-        told = {**response_head(card, item, "completed"), **chosen}
+        told = {**response_head(card, item, fingerprint(card, item), "completed"), **chosen}
         return told if told["usage"] is not None else {**told, "usage": response_usage(new.usage)}
     return None
 

@@ -60,21 +60,22 @@ def read_texts(given: Any) -> list[Text]:
     """Read `input`: a text, or the ids of its tokens, or a list of either."""
     if not isinstance(given, list):
         return [_read_text(given)]
-    if given and all(map(_is_token, given)):
+    if is_tokens(given):
         return [_read_text(given)]
     return [_read_text(one) for one in given]
 
 
+def is_tokens(given: Any) -> bool:
+    """Say whether a value is the ids of a text's tokens: whole numbers from 0 on, at least one."""
+    return isinstance(given, list) and bool(given) and all(type(one) is int and one >= 0 for one in given)
+
+
 def _read_text(given: Any) -> Text:
     """Read one text. There is no tokenizer here, so token ids stand for themselves: equal ids, equal vectors."""
-    if isinstance(given, list) and given and all(map(_is_token, given)):
+    if is_tokens(given):
         return Text(" ".join(map(str, given)), len(given))
     text = text_of(given)
     return Text(text, estimate(text))
-
-
-def _is_token(value: Any) -> bool:
-    return type(value) is int
 
 
 def _shortened(vectors: NDArray[np.float16], wanted: int | None) -> NDArray[np.float16]:

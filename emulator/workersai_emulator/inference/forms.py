@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from workersai_emulator.inference.inputs import text_of, whole_number
 from workersai_emulator.inference.media import members_of
+from workersai_emulator.inference.tokens import Usage
 from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from workersai_contracts import ModelCard
     from workersai_emulator.inference.generation import Written
-    from workersai_emulator.inference.tokens import Usage
     from workersai_emulator.inference.tools import ToolCall
 
 #: `native` is the model's own form: that of its card.
@@ -70,24 +70,23 @@ def native_calls(calls: tuple[ToolCall, ...]) -> list[dict[str, Any]]:
 
 def chat_completion(card: ModelCard, item: Mapping[str, Any], new: Written, count: int = 1) -> dict[str, Any]:
     """Return OpenAI's chat completion, the form of newer models, with so many equal choices."""
+    mark = fingerprint(card, item)
     choices = [
         {
             "index": index,
-            "message": message(card, item, new, index),
+            "message": message(mark, new, index),
             "finish_reason": new.finish,
             "logprobs": None,
         }
         for index in range(count)
     ]
-    return {**completion_head(card, item), "choices": choices, "usage": usage_of(new, count).as_json()}
+    return {**completion_head(card, mark), "choices": choices, "usage": usage_of(new, count).as_json()}
 
 
-def completion_head(
-    card: ModelCard, item: Mapping[str, Any], kind: str = "chat.completion"
-) -> dict[str, Any]:
-    """Return what a chat completion, or each chunk of one, begins with."""
+def completion_head(card: ModelCard, mark: str, kind: str = "chat.completion") -> dict[str, Any]:
+    """Return what a chat completion, or each chunk of one, begins with; `mark` is its fingerprint."""
     return {
-        "id": f"chatcmpl-{fingerprint(card, item)}",
+        "id": f"chatcmpl-{mark}",
         "object": kind,
         "created": CREATED,
         "model": card.name,
@@ -101,19 +100,18 @@ def choices_wanted(item: Mapping[str, Any]) -> int:
 
 def usage_of(new: Written, choices: int) -> Usage:
     """Return the usage of several choices: the prompt is read once, and each choice is written."""
-    return type(new.usage)(new.usage.prompt_tokens, new.usage.completion_tokens * choices)
+    return Usage(new.usage.prompt_tokens, new.usage.completion_tokens * choices)
 
 
-def message(card: ModelCard, item: Mapping[str, Any], new: Written, index: int) -> dict[str, Any]:
+def message(mark: str, new: Written, index: int) -> dict[str, Any]:
     """Return the message of one choice; it has no content beside tool calls. Fact: `models.choices`."""
     content = None if new.calls and new.content is None else new.text
     told = {"role": "assistant", "content": content, "refusal": None}
-    return {**told, "tool_calls": chat_calls(card, item, new, index)} if new.calls else told
+    return {**told, "tool_calls": chat_calls(mark, new, index)} if new.calls else told
 
 
-def chat_calls(card: ModelCard, item: Mapping[str, Any], new: Written, index: int) -> list[dict[str, Any]]:
+def chat_calls(mark: str, new: Written, index: int) -> list[dict[str, Any]]:
     """Return tool calls as OpenAI has them: the arguments are JSON text."""
-    mark = fingerprint(card, item)
     return [
         {
             "id": f"chatcmpl-tool-{mark[:24]}{index:04x}{number:04x}",
@@ -131,20 +129,20 @@ def arguments_text(call: ToolCall) -> str:
 
 def response(card: ModelCard, item: Mapping[str, Any], new: Written) -> dict[str, Any]:
     """Return OpenAI's response object, the form of gpt-oss; it has its own names for the usage."""
-    status = "completed" if new.whole else "incomplete"
+    status, mark = "completed" if new.whole else "incomplete", fingerprint(card, item)
     return {
-        **response_head(card, item, status),
+        **response_head(card, item, mark, status),
         "incomplete_details": None if new.whole else {"reason": "max_output_tokens"},
-        "output": output_items(card, item, new),
+        "output": output_items(mark, new),
         "usage": response_usage(new.usage),
     }
 
 
-def response_head(card: ModelCard, item: Mapping[str, Any], status: str) -> dict[str, Any]:
+def response_head(card: ModelCard, item: Mapping[str, Any], mark: str, status: str) -> dict[str, Any]:
     """Return a response object without an output. What the official SDKs' types require is there."""
     tools, parallel = item.get("tools"), item.get("parallel_tool_calls")
     return {
-        "id": f"resp_{fingerprint(card, item)}",
+        "id": f"resp_{mark}",
         "object": "response",
         "created_at": CREATED,
         "status": status,
@@ -160,9 +158,9 @@ def response_head(card: ModelCard, item: Mapping[str, Any], status: str) -> dict
     }
 
 
-def output_items(card: ModelCard, item: Mapping[str, Any], new: Written) -> list[dict[str, Any]]:
+def output_items(mark: str, new: Written) -> list[dict[str, Any]]:
     """Return the items of a response's output: a message with the text, or the calls of tools."""
-    mark, status = fingerprint(card, item), "completed" if new.whole else "incomplete"
+    status = "completed" if new.whole else "incomplete"
     items: list[dict[str, Any]] = []
     if new.content is not None or not new.calls:
         part = {"type": "output_text", "text": new.text, "annotations": []}

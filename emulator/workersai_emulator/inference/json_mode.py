@@ -6,6 +6,9 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from workersai_emulator.inference.bounded import Bounds, TooMuch, bounded, bounded_dialect, check_size
+from workersai_emulator.json_text import dumps
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,11 +48,12 @@ def object_for(schema: Mapping[str, Any], text: str) -> Any:
     return value_for(schema, text) if schema else {"placeholder": text}
 
 
-def value_for(schema: Mapping[str, Any], text: str) -> Any:
+def value_for(schema: Mapping[str, Any], text: str, bounds: Bounds | None = None) -> Any:
     """Return a value that satisfies a JSON Schema, whose strings are `text` where the schema lets them.
 
     What comes out has passed `jsonschema`; `format` is followed where lengths allow, and not insisted on, as
-    JSON Schema has it. Only references inside the schema are followed. Raises CannotMeet.
+    JSON Schema has it. Only references inside the schema are followed. `bounds` are those of work that several
+    schemas share. Raises CannotMeet, also for a schema that would take too long.
     """
     from jsonschema import SchemaError
     from jsonschema.exceptions import UnknownType
@@ -59,19 +63,21 @@ def value_for(schema: Mapping[str, Any], text: str) -> Any:
 
     from workersai_emulator.inference.candidates import Candidates
 
-    root = dict(schema)
+    root, within = dict(schema), bounds or Bounds()
     named = isinstance(root.get("$schema"), str)
     dialect = validator_for(root if named else {}, default=Draft202012Validator)
     try:
+        check_size(root, dumps(root))
         dialect.check_schema(root)
-        validator = dialect(root, registry=Registry())
-        for repeats in (1, 2):
-            candidates = Candidates(root, validator, text, repeats).values(root)
-            for candidate in islice(candidates, _TRIES):
-                if validator.is_valid(candidate):
-                    return candidate
+        validator = bounded_dialect(dialect)(root, registry=Registry())
+        with bounded(within):
+            for repeats in (1, 2):
+                candidates = Candidates(root, validator, text, repeats, within).values(root)
+                for candidate in islice(candidates, _TRIES):
+                    if validator.is_valid(candidate):
+                        return candidate
     except (SchemaError, UnknownType, Unresolvable) as fault:
         raise CannotMeet(f"the schema is not one: {fault}") from fault
-    except (re.error, RecursionError, OverflowError) as fault:
+    except (re.error, RecursionError, OverflowError, TooMuch) as fault:
         raise CannotMeet(f"the schema cannot be followed: {type(fault).__name__}") from fault
     raise CannotMeet("no value was found that satisfies the schema")

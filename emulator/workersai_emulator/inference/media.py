@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import io
+import math
 import wave
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 BYTES_A_SECOND: Final = 16_000
 #: The size of an image that doesn't say it.
 UNKNOWN_SIZE: Final = (640, 480)
+#: A file that says it is wider or higher than this is not believed.
+LARGEST_SIDE: Final = 65_535
 
 _PNG, _JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8"
 
@@ -53,8 +56,13 @@ def _bytes_of_numbers(numbers: list[Any]) -> bytes:
     try:
         return bytes(numbers)
     except (TypeError, ValueError):
-        whole = (int(one) if isinstance(one, int | float) else 0 for one in numbers)
-        return bytes(one & 0xFF for one in whole)
+        return bytes(_byte_of(one) for one in numbers)
+
+
+def _byte_of(number: Any) -> int:
+    if isinstance(number, float) and math.isfinite(number):
+        number = int(number)
+    return number & 0xFF if isinstance(number, int) else 0
 
 
 def drawn_from(data: bytes) -> bytes:
@@ -79,7 +87,7 @@ def size_of(image: bytes) -> tuple[int, int]:
         size = int.from_bytes(image[16:20], "big"), int.from_bytes(image[20:24], "big")
     elif image.startswith(_JPEG):
         size = _jpeg_size(image)
-    return size if size is not None and min(size) > 0 else UNKNOWN_SIZE
+    return size if size is not None and 0 < min(size) <= max(size) <= LARGEST_SIDE else UNKNOWN_SIZE
 
 
 def _jpeg_size(image: bytes) -> tuple[int, int] | None:

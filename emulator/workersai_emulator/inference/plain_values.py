@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from itertools import chain, count, islice
 from math import ceil, floor
@@ -12,6 +11,8 @@ from workersai_emulator.inference.flat_schemas import of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from workersai_emulator.inference.bounded import Bounds
 
 #: No string is made longer than this, and no more characters are drawn for a pattern.
 LONGEST: Final = 100_000
@@ -81,7 +82,7 @@ def _between(low: Sequence[Fraction], high: Sequence[Fraction]) -> Iterator[Frac
         yield from (first + (last - first) * share / 16 for share in (0, 8, 4, 2, 1, 12, 16))
 
 
-def strings(schema: dict[str, Any], text: str) -> Iterator[str]:
+def strings(schema: dict[str, Any], text: str, bounds: Bounds) -> Iterator[str]:
     """Yield strings within a schema's lengths: of its format or pattern, or else the text."""
     fewest = of_kind(schema, "minLength", int) or 0
     most = of_kind(schema, "maxLength", int)
@@ -91,7 +92,7 @@ def strings(schema: dict[str, Any], text: str) -> Iterator[str]:
     if pattern is not None:
         yield from (
             made
-            for made in _of_pattern(pattern)
+            for made in _of_pattern(pattern, bounds)
             if fewest <= len(made) and (most is None or len(made) <= most)
         )
         return
@@ -117,26 +118,41 @@ def _fitted(text: str, number: int, fewest: int, most: int | None) -> str:
     return text + ending
 
 
-def _of_pattern(pattern: str) -> Iterator[str]:
+def _of_pattern(pattern: str, bounds: Bounds) -> Iterator[str]:
     """Yield strings of a regular expression, longer and longer; and first the plain word, if it is one."""
     from rstr import Rstr
 
     for word in ("placeholder", "Placeholder", "PLACEHOLDER"):
-        if re.search(pattern, word):
+        if bounds.search(pattern, word):
             yield word
+    left = _Left(LONGEST)
     for extra in _EXTRA_REPEATS:
         for taken in range(4):
-            drawing = Rstr(_Chooser(extra, taken))  # type: ignore[arg-type] # these are all that it asks for
+            drawing = Rstr(_Chooser(extra, taken, left))  # type: ignore[arg-type] # these are all that it asks for
             try:
                 made: str = drawing.xeger(pattern)
-            except (KeyError, IndexError, TypeError, _TooMuch):
+            except (KeyError, IndexError, TypeError):
                 continue
-            if re.search(pattern, made):
+            except _TooLong:
+                return
+            if bounds.search(pattern, made):
                 yield made
 
 
-class _TooMuch(Exception):
+class _TooLong(Exception):
     """A pattern asks for more characters than anybody wants."""
+
+
+class _Left:
+    """How many characters may still be drawn for one pattern, all its strings together."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def spend(self, steps: int) -> None:
+        self._steps -= steps
+        if self._steps < 0:
+            raise _TooLong
 
 
 class _Chooser:
@@ -145,13 +161,13 @@ class _Chooser:
     The characters of a class come in any order, so they are sorted here. From alternatives, `taken` counts on.
     """
 
-    def __init__(self, extra: int, taken: int) -> None:
+    def __init__(self, extra: int, taken: int, left: _Left) -> None:
         self._extra = extra
         self._taken = taken
-        self._left = LONGEST
+        self._left = left
 
     def choice(self, options: Sequence[Any]) -> Any:
-        self._spend(1)
+        self._left.spend(1)
         if isinstance(options[0], str):
             plain = sorted(set(options), key=lambda one: (not one.isalnum(), not one.islower(), one))
             return plain[self._taken % len(plain)]
@@ -159,16 +175,11 @@ class _Chooser:
 
     def randint(self, fewest: int, most: int) -> int:
         times = fewest if most <= fewest else min(fewest + self._extra, most)
-        self._spend(times)
+        self._left.spend(times)
         return times
 
     def shuffle(self, made: list[str]) -> None:
         """Leave everything as it is."""
-
-    def _spend(self, steps: int) -> None:
-        self._left -= steps
-        if self._left < 0:
-            raise _TooMuch
 
 
 def _fraction(value: Any) -> Fraction | None:

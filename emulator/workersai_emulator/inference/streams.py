@@ -13,6 +13,7 @@ from workersai_emulator.inference.forms import (
     chat_calls,
     choices_wanted,
     completion_head,
+    fingerprint,
     native_calls,
     output_items,
     response,
@@ -47,9 +48,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The events of a stream in order, without the `[DONE]` at its end, and the tokens it took."""
+    """The events of a stream in order, made when they are asked for, and the tokens it takes.
 
-    events: list[Event]
+    The `[DONE]` at its end is not among them.
+    """
+
+    events: Iterator[Event]
     usage: Usage
 
 
@@ -61,16 +65,16 @@ def stream(card: ModelCard, inputs: Mapping[str, Any], form: Form, chosen: Any =
     """
     new = written(card, inputs) if chosen is NOTHING else read_chosen(inputs, chosen)
     if new is None:
-        return Stream([Event(dumps(chosen))], Usage(sum(map(estimate, prompt_of(inputs).texts))))
+        return Stream(iter([Event(dumps(chosen))]), Usage(sum(map(estimate, prompt_of(inputs).texts))))
     shape = shape_of(card, inputs, form)
     if shape == "output":
-        return Stream(list(_response_events(card, inputs, new)), new.usage)
+        return Stream(_response_events(card, inputs, new), new.usage)
     if shape == "choices":
         asked = choices_wanted(inputs) if chosen is NOTHING else 1
         usage = usage_of(new, asked)
         told = _chunks(card, inputs, new, asked, usage, native=form == "native")
-        return Stream([Event(dumps(chunk)) for chunk in told], usage)
-    return Stream([Event(dumps(event)) for event in _native_events(new)], new.usage)
+        return Stream((Event(dumps(chunk)) for chunk in told), usage)
+    return Stream((Event(dumps(event)) for event in _native_events(new)), new.usage)
 
 
 def _native_events(new: Written) -> Iterator[dict[str, Any]]:
@@ -100,9 +104,10 @@ def _chunks(
     A model that streams them by itself ends with the usage unasked, and then as older models do. Facts:
     `stream.choices`, `openai.stream`.
     """
-    head = completion_head(card, item, "chat.completion.chunk")
+    mark = fingerprint(card, item)
+    head = completion_head(card, mark, "chat.completion.chunk")
     for index in range(asked):
-        for delta, finish in _deltas(card, item, new, index):
+        for delta, finish in _deltas(mark, new, index):
             yield {**head, "choices": [{"index": index, "delta": delta, "finish_reason": finish}]}
     options = item.get("stream_options")
     if native or (isinstance(options, dict) and options.get("include_usage") is True):
@@ -111,13 +116,11 @@ def _chunks(
         yield _last(usage)
 
 
-def _deltas(
-    card: ModelCard, item: Mapping[str, Any], new: Written, index: int
-) -> Iterator[tuple[dict[str, Any], str | None]]:
+def _deltas(mark: str, new: Written, index: int) -> Iterator[tuple[dict[str, Any], str | None]]:
     yield {"role": "assistant", "content": ""}, None
     for piece in pieces(new.text):
         yield {"content": piece}, None
-    for number, call in enumerate(chat_calls(card, item, new, index) if new.calls else ()):
+    for number, call in enumerate(chat_calls(mark, new, index) if new.calls else ()):
         arguments: str = call["function"]["arguments"]
         opened = {**call, "function": {**call["function"], "arguments": ""}}
         yield {"tool_calls": [{"index": number, **opened}]}, None
@@ -138,10 +141,11 @@ def _response_events(card: ModelCard, item: Mapping[str, Any], new: Written) -> 
         told = {"type": f"response.{kind}", "sequence_number": next(numbers), **members}
         return Event(dumps(told), f"response.{kind}")
 
-    started = response_head(card, item, "in_progress")
+    mark = fingerprint(card, item)
+    started = response_head(card, item, mark, "in_progress")
     yield event("created", response=started)
     yield event("in_progress", response=started)
-    for index, one in enumerate(output_items(card, item, new)):
+    for index, one in enumerate(output_items(mark, new)):
         place = {"item_id": one["id"], "output_index": index}
         empty: dict[str, Any] = {"content": []} if one["type"] == "message" else {"arguments": ""}
         opened = {**one, "status": "in_progress", **empty}

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from workersai_emulator.inference.bounded import Bounds
 from workersai_emulator.inference.json_mode import CannotMeet, value_for
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def calls_for(item: Mapping[str, Any], question: str) -> tuple[ToolCall, ...]:
         chosen = _demanded(tools, demand, question) or _mentioned(tools, question)
     if item.get("parallel_tool_calls") is False:
         chosen = chosen[:1]
-    return tuple(call for call in map(_call, chosen) if call is not None)
+    bounds = Bounds()
+    return tuple(call for tool in chosen if (call := _call(tool, bounds)) is not None)
 
 
 def _tools(offered: Any) -> Iterator[Tool]:
@@ -100,11 +102,11 @@ def _telling(name: str) -> set[str]:
     return parts - _BARE_WORDS or parts or {name}
 
 
-def _call(tool: Tool) -> ToolCall | None:
+def _call(tool: Tool, bounds: Bounds) -> ToolCall | None:
     if not tool.parameters:
         return ToolCall(tool.name, {})
     try:
-        arguments = value_for({"type": "object", **tool.parameters}, ARGUMENT)
+        arguments = value_for({"type": "object", **tool.parameters}, ARGUMENT, bounds)
     except CannotMeet:
         return None
     return ToolCall(tool.name, arguments)

@@ -82,6 +82,31 @@ def test_chat_stream_turns_into_an_error_as_openai_has_it_where_that_is_assumed(
     assert events[1]["error"]["message"].startswith(CAPACITY)
 
 
+@pytest.mark.parametrize("error", [{}, {"error": 3040}], ids=["breaks", "errs"])
+def test_a_rule_past_the_end_never_lets_the_last_event_through(world: Any, error: dict[str, Any]) -> None:
+    _, whole, _ = read_until_it_ends(world, world.target(LLAMA), PROMPT)
+    world.rule({"stream": {"after": 1000, **error}})
+
+    _, events, ended = read_until_it_ends(world, world.target(LLAMA), PROMPT)
+
+    assert ended is bool(error)
+    assert [event for event in events if "errors" not in event] == whole[:-2]  # without the usage and [DONE]
+
+
+def test_responses_have_an_error_event_of_their_own(world: Any) -> None:
+    world.rule({"stream": {"after": 2, "error": 3040}})
+    path = f"/client/v4/accounts/{world.id}/ai/v1/responses"
+
+    body = {"model": LLAMA, "input": "Tell me of clouds", "stream": True}
+    lines = world.http.post(path, json=body).text.split("\n")
+
+    named = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    assert named == ["response.created", "response.in_progress", "error"]
+    error = events_of("\n".join(lines))[-1]
+    assert (error["type"], error["sequence_number"], error["code"]) == ("error", 2, "3040")
+    assert error["message"].startswith(CAPACITY)
+
+
 def test_what_does_not_stream_is_not_met_and_the_journal_says_what_it_nearly_matched(world: Any) -> None:
     rule = world.rule({"stream": {"after": 1}})
 
@@ -99,9 +124,10 @@ def test_what_does_not_stream_is_not_met_and_the_journal_says_what_it_nearly_mat
     [
         ({"stream": 3}, 'stream: give a JSON object such as {"after":2,"error":3040}'),
         ({"stream": {"after": -1}}, "stream: after is a number of events from 0 on, not -1"),
+        ({"stream": {}}, "stream: after is a number of events from 0 on, not None"),
         ({"stream": {"after": True}}, "stream: after is a number of events from 0 on, not True"),
         ({"stream": {"then": "break"}}, "stream: there is no 'then'; there are after, error"),
-        ({"stream": {"error": 1}}, "stream: error: no error 1"),
+        ({"stream": {"after": 0, "error": 1}}, "stream: error: no error 1"),
     ],
 )
 def test_bad_spelling_is_refused_in_one_line(world: Any, effect: Any, complaint: str) -> None:

@@ -120,7 +120,7 @@ def test_a_cut_text_says_so_at_the_end_of_each_form() -> None:
 
 
 def test_the_events_of_a_response_are_named_and_numbered() -> None:
-    told = stream(LLAMA, {"input": "Hello"}, "responses").events
+    told = list(stream(LLAMA, {"input": "Hello"}, "responses").events)
     kinds = [
         *("created", "in_progress", "output_item.added", "content_part.added"),
         *["output_text.delta"] * 4,
@@ -140,7 +140,7 @@ def test_the_events_of_a_response_are_named_and_numbered() -> None:
 
 
 def test_a_responses_tool_call_is_streamed_as_its_arguments() -> None:
-    told = stream(LLAMA, {"input": "The weather?", "tools": TOOLS}, "responses").events
+    told = list(stream(LLAMA, {"input": "The weather?", "tools": TOOLS}, "responses").events)
     assert [event.name for event in told if event.name and "arguments" in event.name] == [
         "response.function_call_arguments.delta",
         "response.function_call_arguments.delta",
@@ -166,7 +166,7 @@ def test_a_chosen_output_is_streamed_in_every_form(chosen: Any) -> None:
 
 
 def test_a_chosen_output_that_is_no_text_is_the_only_event() -> None:
-    assert stream(LLAMA, {"prompt": "x" * 48}, "chat", {"odd": 1}).events == [Event(b'{"odd":1}')]
+    assert list(stream(LLAMA, {"prompt": "x" * 48}, "chat", {"odd": 1}).events) == [Event(b'{"odd":1}')]
     assert stream(LLAMA, {"prompt": "x" * 48}, "chat", {"odd": 1}).usage == Usage(10, 0)
 
 

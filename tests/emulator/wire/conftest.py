@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -131,8 +132,14 @@ def _is_whole(data: bytes) -> bool:
 
 
 @pytest.fixture(scope="session")
-def emulator() -> Iterator[Emulator]:
-    with Emulator(seed=SEED) as running:
+def new_state_or_none(new_state: Callable[[str], str | None]) -> Callable[[], str | None]:
+    """The state of an emulator: in memory, unless WORKERSAI_TEST_STATE says file or redis (`make test-stores`)."""
+    return lambda: new_state(os.environ.get("WORKERSAI_TEST_STATE", "memory"))
+
+
+@pytest.fixture(scope="session")
+def emulator(new_state_or_none: Callable[[], str | None]) -> Iterator[Emulator]:
+    with Emulator(seed=SEED, state=new_state_or_none()) as running:
         yield running
 
 
@@ -172,12 +179,13 @@ def read() -> Callable[..., list[Answer]]:
 
 
 @pytest.fixture
-def world_of() -> Iterator[Callable[..., World]]:
+def world_of(new_state_or_none: Callable[[], str | None]) -> Iterator[Callable[..., World]]:
     """Makes an emulator with options of the test's own, and gives an account in it."""
     opened: list[tuple[Emulator, httpx.Client]] = []
 
     def make(**options: Any) -> World:
-        running = Emulator(seed=options.pop("seed", SEED), **options).start()
+        state = options.pop("state", None) or new_state_or_none()
+        running = Emulator(seed=options.pop("seed", SEED), state=state, **options).start()
         client = httpx.Client(base_url=running.url, headers={"authorization": "Bearer emulator"}, timeout=30)
         opened.append((running, client))
         return World(running, f"{next(_numbers):032x}", client)

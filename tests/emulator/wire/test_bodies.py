@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from workersai_emulator import server
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -128,7 +126,7 @@ def test_refused_length_leaves_nothing_queued(world, converse):
 
 
 def test_body_over_the_limit_that_never_ends_is_refused_and_the_connection_closed(world_of, monkeypatch):
-    monkeypatch.setattr(server, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr("workersai_emulator.connection.LINGER_SECONDS", 0.2)
     small = world_of(limits={"payload_bytes": 1000})
     chunk = b"400\r\n" + b" " * 0x400 + b"\r\n"
 
