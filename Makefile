@@ -31,7 +31,7 @@ test-many: $(READY) ## a thousand tests with the pytest fixture: no growth, no i
 	@MANY_TESTS=1000 $(BIN)/python -m pytest -q tests/e2e/test_many_tests.py
 
 test-kill: $(READY) ## SIGKILL under load: KILLS times over a file, KILLS_REDIS times over a Redis (redis-server)
-	@KILLS=$(or $(KILLS),200) KILLS_REDIS=$(or $(KILLS_REDIS),50) $(BIN)/python -m pytest -q tests/e2e/test_kills.py
+	@KILLS=$(or $(KILLS),200) KILLS_REDIS=$(or $(KILLS_REDIS),50) $(BIN)/python -m pytest -q tests/e2e -m kills
 
 test-stores: $(READY) ## the wire's tests with state in a file and in a Redis instead of memory
 	@WORKERSAI_TEST_STATE=file $(BIN)/python -m pytest -q -n auto tests/emulator/wire
@@ -41,7 +41,7 @@ test-oracle: $(READY) ## compare with the service's own public validator; needs 
 	@npm ci --no-audit --no-fund --loglevel=error --prefix tests/oracle
 	@$(BIN)/python -m pytest -q tests/oracle -m oracle
 
-test-differences: $(READY) ## plant every difference that the contract suite is to find
+test-differences: $(READY) ## the contract suite against whole targets: planted differences, recordings, drift
 	@$(BIN)/python -m pytest -q -n auto tests/contracts/suite -m differences
 
 test-clients: $(READY) ## the SDKs that most programs use, against the emulator; the first time installs them

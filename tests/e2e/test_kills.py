@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+pytestmark = pytest.mark.kills
+
+
 @pytest.mark.parametrize(("kind", "variable", "few"), [("file", "KILLS", 3), ("redis", "KILLS_REDIS", 2)])
 def test_no_answered_submit_is_lost_and_no_finished_reply_changes(
     kind: str,

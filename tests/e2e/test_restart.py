@@ -13,6 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.kills
+
 COMMAND = [sys.executable, "-m", "workersai_emulator.cli", "serve", "--port", "0"]
 ACCOUNT, OTHER = "a" * 32, "b" * 32
 M3 = "@cf/baai/bge-m3"

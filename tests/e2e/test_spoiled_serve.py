@@ -85,7 +85,7 @@ def test_scenarios_of_bad_networks_end_in_nothing_that_is_a_fault(
     serve: Callable[..., Any], scenario: str
 ) -> None:
     with serve("--seed", "1", "--scenario", scenario) as process:
-        ends = [received(process.url, patience=0.3) for _ in range(12)]
+        ends = [received(process.url, patience=0.3) for _ in range(8)]
 
     assert all(b" 500 " not in got[:16] for got, _ in ends)
     if scenario == "flaky-network":

@@ -374,6 +374,7 @@ def connection(
         connection.close()
 
 
-def test_account_lives_as_the_model_says(connection: HTTPConnection) -> None:
-    chosen = settings(max_examples=settings().max_examples * 2 // 3, stateful_step_count=40)
+def test_account_lives_as_the_model_says(connection: HTTPConnection, request: pytest.FixtureRequest) -> None:
+    share = 2 / 3 if "memory" in request.node.name else 1 / 8
+    chosen = settings(max_examples=int(settings().max_examples * share), stateful_step_count=40)
     run_state_machine_as_test(lambda: Account(connection), settings=chosen)  # type: ignore[arg-type]  # any maker

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from workersai_contracts.drift import Severity
     from workersai_contracts.findings import Finding
 
+pytestmark = pytest.mark.differences
+
 ALTERNATIVES = [
     (fact.id, alternative)
     for fact in assumptions().values()

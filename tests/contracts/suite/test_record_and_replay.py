@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lying_proxy import Passing
 
 
+pytestmark = pytest.mark.differences
+
 TOKEN, ACCOUNT = "a-secret-token-of-the-account", "feedface" * 4
 Made = tuple[Path, str]
 

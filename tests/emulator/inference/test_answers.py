@@ -284,6 +284,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(ITEMS, max_size=3))
 def test_any_object_at_all_gets_an_answer_of_any_kind_of_model(items: list[dict[str, Any]]) -> None:
     for card in KINDS:
