@@ -6,6 +6,7 @@ And states that outlive a process: a file, or a name of its own in a Redis that 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from itertools import count
 from pathlib import Path
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 _names = count(1)
 
 settings.register_profile("default", derandomize=True, deadline=None)
+# A shell without job control starts what is in the background deaf to Ctrl-C, and so would be all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile("long", deadline=None, max_examples=20 * settings().max_examples)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
