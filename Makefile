@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-kill test-stores check format serve bench test-long test-many test-oracle test-differences test-clients test-clients-all test-workers test-openapi fuzz clean help
+.PHONY: demo test test-kill test-stores check format serve bench bench-peers soak test-long test-many test-oracle test-differences test-clients test-clients-all test-workers test-openapi fuzz clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ —/'
@@ -61,9 +61,18 @@ test-openapi: $(READY) ## Schemathesis against the served OpenAPI document; OPEN
 fuzz: $(READY)   ## break exchanges of every dialect on the raw socket, for FUZZ_SECONDS (600)
 	@$(BIN)/python tests/security/fuzz.py $(or $(FUZZ_SECONDS),600) $(FUZZ_SEED)
 
-bench: $(READY)  ## polls and submits as ratios to a bare server; the pollers' latency beside a 10 MB batch
-	@$(BIN)/python emulator/bench/exchanges.py $(BENCH)
-	@$(BIN)/python emulator/bench/large_batch.py $(BENCH)
+bench: $(READY)  ## costs as ratios to limits of the same run, in .bench/; BENCH=--short takes half a minute
+	@$(BIN)/python emulator/bench/run.py --json .bench/bench.json --picture .bench/bench.svg $(BENCH)
+
+bench-peers: $(READY) ## the same beside other stand-ins, which it installs into .bench/; needs npm
+	@test -x .bench/py/bin/python || $(PYTHON) -m venv .bench/py
+	@.bench/py/bin/python -m pip install -qq -r emulator/bench/peers/requirements.txt
+	@mkdir -p .bench/npm && cp emulator/bench/peers/package.json .bench/npm/
+	@npm install --no-audit --no-fund --loglevel=error --prefix .bench/npm
+	@$(BIN)/python emulator/bench/run.py --json .bench/peers.json --picture .bench/peers.svg $(BENCH) peer_servers
+
+soak: $(READY)   ## mixed traffic with moving clocks for SOAK_SECONDS (180): replies valid, memory flat, nothing leaked
+	@$(BIN)/python emulator/bench/soak.py $(SOAK_SECONDS)
 
 serve: $(READY)  ## run the emulator on 127.0.0.1:8799
 	@$(BIN)/workersai-emulator serve

@@ -1,20 +1,22 @@
-"""What one poller and the server's memory see of a 10 MB batch that is submitted, computed and downloaded.
+"""A 10 MB batch from end to end, and what one poller and the server's memory see of it.
 
-A poller in a process of its own polls another batch without pause, all the while. Run it with `make bench`.
+A poller in a process of its own polls another batch without pause, all the while.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import sys
 import threading
+from contextlib import contextmanager
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
-from wire import Wire, emulator, request, running
+from figures import Figure, in_turns
+from wire import BARE, Wire, emulator, request, running
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
 
 
@@ -29,34 +31,42 @@ def poll_without_pause(url: str, prepared: bytes, stop: Connection) -> None:
     stop.send(took)
 
 
-def main() -> None:
-    """Print what was seen."""
-    texts = 2_000 if "--short" in sys.argv else 20_000
+def figures(*, short: bool) -> Iterator[Figure]:
+    """Seconds from end to end, what a poller waits meanwhile, and memory above the idle server's."""
+    texts = 2_000 if short else 20_000
     requests = [{"text": f"{number} " + "lorem ipsum dolor sit amet " * 17} for number in range(texts)]
     body = json.dumps({"requests": requests}).encode()
-    with running(emulator("--script", "queued:0, done")) as server:
+    name = f"{len(body) / 1e6:.0f} MB batch"
+    with running(emulator("--script", "queued:0, done")) as server, running(BARE) as bare:
         held = _held_batch(server.url)
-        sleep(0.3)
-        idle = server.megabytes()
-        ours, theirs = multiprocessing.Pipe()
-        poller = multiprocessing.Process(
-            target=poll_without_pause, args=(server.url, held, theirs), daemon=True
+        with _polling(server.url, held) as alone:
+            sleep(0.5 if short else 2)
+        idle, peak = server.megabytes(), _Peak(server.megabytes)
+        with _polling(server.url, held) as beside:
+            size = _through_the_queue(server.url, body)
+        memory = peak.end() - idle
+        seconds, limit = in_turns(
+            lambda: _seconds(server.url, body), lambda: _seconds(bare.url, body, {"bytes": size}), 3
         )
-        poller.start()
-        peak = _Peak(server.megabytes)
-        began = perf_counter()
-        size, first_byte = _through_the_queue(server.url, body)
-        seconds = perf_counter() - began
-        ours.send("stop")
-        took = sorted(ours.recv())
-        poller.join()
-        print(
-            f"{texts} texts, {len(body) / 1e6:.1f} MB in, {size / 1e6:.0f} MB out, in {seconds:.2f} s; "
-            f"first byte of the result after {first_byte * 1000:.1f} ms\n"
-            f"one closed-loop poller meanwhile: {len(took)} polls, median {took[len(took) // 2] * 1000:.2f} ms, "
-            f"p99 {took[len(took) * 99 // 100] * 1000:.2f} ms, worst {took[-1] * 1000:.2f} ms\n"
-            f"memory: {idle:.0f} MB idle, at most {peak.end() - idle:.0f} MB above it"
-        )
+    carried = f"bare server: {len(body) / 1e6:.1f} MB in, {size / 1e6:.0f} MB out, none computed"
+    yield Figure.of(f"{name}, end to end", "s", seconds, limit, carried)
+    for share in (50, 99):
+        waits = [took[len(took) * share // 100] * 1000 for took in (beside, alone)]
+        yield Figure.of(f"poll beside it, p{share}", "ms", waits[:1], waits[1:], "the same poll alone")
+    yield Figure.of(f"{name}, memory at its peak", "MB", [memory], [len(body) / 1e6], "its payload's bytes")
+
+
+@contextmanager
+def _polling(url: str, prepared: bytes) -> Iterator[list[float]]:
+    """Poll in a process of its own; how long each poll took, in order of length, is there at the end."""
+    ours, theirs = multiprocessing.Pipe()
+    poller = multiprocessing.Process(target=poll_without_pause, args=(url, prepared, theirs), daemon=True)
+    poller.start()
+    took: list[float] = []
+    yield took
+    ours.send("stop")
+    took += sorted(ours.recv())
+    poller.join()
 
 
 def _held_batch(url: str) -> bytes:
@@ -68,14 +78,19 @@ def _held_batch(url: str) -> bytes:
     return request({"request_id": queued["result"]["request_id"]})
 
 
-def _through_the_queue(url: str, body: bytes) -> tuple[int, float]:
-    """Submit a body and download its result; its size, and the seconds from the poll to its first byte."""
+def _seconds(url: str, body: bytes, more: dict[str, int] | None = None) -> float:
+    began = perf_counter()
+    _through_the_queue(url, body, more)
+    return perf_counter() - began
+
+
+def _through_the_queue(url: str, body: bytes, more: dict[str, int] | None = None) -> int:
+    """Submit a body and download its result; its size on the wire."""
     wire = Wire(url)
     queued = json.loads(wire.send(request(body)))
-    polled = perf_counter()
-    size, first_byte = wire.download(request({"request_id": queued["result"]["request_id"]}))
+    size = wire.download(request({"request_id": queued["result"]["request_id"], **(more or {})}))
     wire.close()
-    return size, first_byte - polled
+    return size
 
 
 class _Peak:
@@ -96,7 +111,3 @@ class _Peak:
         self._over.set()
         self._thread.join()
         return self._highest
-
-
-if __name__ == "__main__":
-    main()

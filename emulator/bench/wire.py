@@ -8,7 +8,6 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -18,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 BARE = [sys.executable, str(Path(__file__).with_name("bare_server.py"))]
-PATH = "/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/run/@cf/baai/bge-m3?queueRequest=true"
+BARE_IS = "bare aiohttp server"
+TEXT = "a text of about one hundred characters, as a search over the titles of a catalogue would embed them"
+ACCOUNT = "0123456789abcdef0123456789abcdef"
+PATH = f"/client/v4/accounts/{ACCOUNT}/ai/run/@cf/baai/bge-m3?queueRequest=true"
 
 
 def emulator(*options: str) -> list[str]:
@@ -42,6 +44,10 @@ class ServerProcess:
     def megabytes(self) -> float:
         """The memory that it holds now."""
         return float(self._process.memory_info().rss) / 1e6
+
+    def held(self) -> dict[str, int]:
+        """What must not leak: the open descriptors and the threads."""
+        return {"descriptors": self._process.num_fds(), "threads": self._process.num_threads()}
 
 
 @contextmanager
@@ -81,19 +87,18 @@ class Wire:
             body += self._socket.recv(65536)
         return body
 
-    def download(self, prepared: bytes) -> tuple[int, float]:
-        """Send a request and let its chunked reply go by: its bytes on the wire, and when the first came."""
+    def download(self, prepared: bytes) -> int:
+        """Send a request and let its chunked reply go by: its bytes on the wire."""
         self._socket.sendall(prepared)
         buffer = bytearray(1 << 20)
-        size, first_byte, end = 0, 0.0, b""
+        size, end = 0, b""
         while not end.endswith(b"\r\n0\r\n\r\n"):
             received = self._socket.recv_into(buffer)
             if not received:
                 raise SystemExit(f"the download ended after {size} bytes")
-            first_byte = first_byte or perf_counter()
             size += received
             end = (end + buffer[max(0, received - 7) : received])[-7:]
-        return size, first_byte
+        return size
 
     def close(self) -> None:
         """End the connection."""
