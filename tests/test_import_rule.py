@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,15 @@ ALLOWED = {
     "emulator/workersai_emulator": {"workersai_emulator", "workersai_contracts"},
     "client/workersai_client": {"workersai_client", "workersai_contracts"},
 }
+
+
+def test_a_server_starts_without_what_only_some_answers_need() -> None:
+    heavy = ("numpy", "PIL", "jsonschema", "rstr", "regex", "prometheus_client", "redis")
+    program = (
+        f"import sys, workersai_emulator.serving; print([name for name in {heavy} if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(("folder", "allowed"), ALLOWED.items(), ids=ALLOWED)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workersai_emulator.inference import estimate, texts_of
-from workersai_emulator.inference.embeddings import read_texts
 from workersai_emulator.inference.generation import token_limit
+from workersai_emulator.inference.given_texts import read_texts
 from workersai_emulator.refusals import Refused
 from workersai_emulator.usage import ALLOCATION
 

@@ -16,7 +16,6 @@ from workersai_emulator.inference import (
     Usage,
     answers,
     cost,
-    embeddings,
     generate,
     schema_wanted,
     stream,
@@ -103,6 +102,8 @@ class Runs:
         large = _takes_long(call)
         try:
             if call.form == "embeddings":
+                from workersai_emulator.inference.embeddings import embeddings
+
                 cut = call.settings.assumed("openai.dimensions") == "cut"
                 return await self._workbench.aside(
                     partial(embeddings, card, call.inputs, cut_dimensions=cut), large=True

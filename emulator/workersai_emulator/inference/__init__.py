@@ -5,8 +5,8 @@ from __future__ import annotations
 from workersai_emulator.inference.answer import Answer
 from workersai_emulator.inference.answers import answers, generate, read_only
 from workersai_emulator.inference.chosen import NOTHING
-from workersai_emulator.inference.embeddings import embeddings, is_tokens
 from workersai_emulator.inference.forms import Form
+from workersai_emulator.inference.given_texts import is_tokens
 from workersai_emulator.inference.inputs import cost, texts_of, whole_number
 from workersai_emulator.inference.json_mode import CannotMeet, schema_wanted
 from workersai_emulator.inference.streams import Event, Stream, stream
@@ -22,7 +22,6 @@ __all__ = [
     "Usage",
     "answers",
     "cost",
-    "embeddings",
     "estimate",
     "generate",
     "is_tokens",

@@ -27,13 +27,10 @@ from workersai_emulator.inference.inputs import (
 )
 from workersai_emulator.inference.labels import boxes, labels
 from workersai_emulator.inference.media import members_of
-from workersai_emulator.inference.numbers import rows_json
-from workersai_emulator.inference.reranking import ranking
 from workersai_emulator.inference.speech import speech
 from workersai_emulator.inference.text import placeholder, translation, within
 from workersai_emulator.inference.tokens import Usage, estimate
 from workersai_emulator.inference.transcripts import transcript, turn
-from workersai_emulator.inference.vectors import chunks, embedder, words_limit
 from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:
@@ -61,6 +58,9 @@ def answers(card: ModelCard, items: Sequence[Mapping[str, Any]]) -> list[Answer]
 
 def _embedded(card: ModelCard, items: Sequence[Mapping[str, Any]]) -> Iterator[Answer]:
     """Yield an answer with vectors for each item; the next texts are computed when their turn comes."""
+    from workersai_emulator.inference.numbers import rows_json
+    from workersai_emulator.inference.vectors import chunks, embedder
+
     texts = [texts_of(card, item) for item in items]
     vectors = embedder(card.name).vectors
     rows = chain.from_iterable(rows_json(vectors(chunk)) for chunk in chunks([*chain.from_iterable(texts)]))
@@ -87,6 +87,9 @@ def _around(card: ModelCard, item: Mapping[str, Any], shape: bytes) -> tuple[byt
 
 
 def _ranked(card: ModelCard, item: Mapping[str, Any]) -> Answer:
+    from workersai_emulator.inference.reranking import ranking
+    from workersai_emulator.inference.vectors import words_limit
+
     query, contexts = text_of(item.get("query")), contexts_of(item)
     top_k = whole_number(item.get("top_k")) if card.answers == "reranking" else None
     ranked = ranking(query, contexts, words_limit(card), top_k)

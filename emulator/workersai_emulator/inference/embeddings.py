@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workersai_emulator.inference.answer import Answer
-from workersai_emulator.inference.inputs import text_of, whole_number
+from workersai_emulator.inference.given_texts import read_texts
+from workersai_emulator.inference.inputs import whole_number
 from workersai_emulator.inference.numbers import rows_json
-from workersai_emulator.inference.tokens import Usage, estimate
+from workersai_emulator.inference.tokens import Usage
 from workersai_emulator.inference.vectors import chunks, embedder
 from workersai_emulator.json_text import dumps
 
@@ -46,36 +46,6 @@ def embeddings(card: ModelCard, inputs: Mapping[str, Any], *, cut_dimensions: bo
     read = sum(text.tokens if most is None else min(text.tokens, most) for text in texts)
     told = (dumps(card.name), dumps({"prompt_tokens": read, "total_tokens": read}))
     return Answer(b'{"object":"list","data":[%b],"model":%b,"usage":%b}' % (data, *told), Usage(read))
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """One text to embed, and how many tokens it has."""
-
-    text: str
-    tokens: int
-
-
-def read_texts(given: Any) -> list[Text]:
-    """Read `input`: a text, or the ids of its tokens, or a list of either."""
-    if not isinstance(given, list):
-        return [_read_text(given)]
-    if is_tokens(given):
-        return [_read_text(given)]
-    return [_read_text(one) for one in given]
-
-
-def is_tokens(given: Any) -> bool:
-    """Say whether a value is the ids of a text's tokens: whole numbers from 0 on, at least one."""
-    return isinstance(given, list) and bool(given) and all(type(one) is int and one >= 0 for one in given)
-
-
-def _read_text(given: Any) -> Text:
-    """Read one text. There is no tokenizer here, so token ids stand for themselves: equal ids, equal vectors."""
-    if is_tokens(given):
-        return Text(" ".join(map(str, given)), len(given))
-    text = text_of(given)
-    return Text(text, estimate(text))
 
 
 def _shortened(vectors: NDArray[np.float16], wanted: int | None) -> NDArray[np.float16]:

@@ -17,11 +17,11 @@ from workersai_emulator.inference import (
     Usage,
     answers,
     cost,
-    embeddings,
     generate,
     stream,
     texts_of,
 )
+from workersai_emulator.inference.embeddings import embeddings
 from workersai_emulator.inference.media import members_of
 
 #: One model for each way to answer; images take longer and are elsewhere.

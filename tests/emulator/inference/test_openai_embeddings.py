@@ -11,7 +11,8 @@ import pytest
 
 from workersai_contracts import model
 from workersai_emulator import embed
-from workersai_emulator.inference import Usage, embeddings
+from workersai_emulator.inference import Usage
+from workersai_emulator.inference.embeddings import embeddings
 
 BGE_M3 = model("@cf/baai/bge-m3")
 BGE_SMALL = model("@cf/baai/bge-small-en-v1.5")
