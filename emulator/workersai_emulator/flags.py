@@ -173,6 +173,13 @@ def _definitions(port: int) -> list[Callable[[Any], Any]]:
         ),
         _option("--seed", type=int, help="Gives the same ids and orders again; random unless given."),
         *_settings_definitions(),
+        *_access_definitions(),
+        *_running_definitions(),
+    ]
+
+
+def _access_definitions() -> list[Callable[[Any], Any]]:
+    return [
         _option(
             "--api-token",
             multiple=True,
@@ -185,6 +192,11 @@ def _definitions(port: int) -> list[Callable[[Any], Any]]:
             help="A further name under which browsers and the control plane may call.",
         ),
         _option("--control-token", help="What the control plane asks for; needed beyond loopback."),
+    ]
+
+
+def _running_definitions() -> list[Callable[[Any], Any]]:
+    return [
         _option(
             "--replay",
             type=click.Path(path_type=Path, file_okay=False),
