@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -93,7 +93,7 @@ class ErrorRow:
         return self.description.format_map({**self.example, **params})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelCard:
     """What is known of one model: its task, its limits, its price, and what it takes and gives.
 
@@ -138,7 +138,7 @@ class ModelCard:
         """Whether it is a text model, whose output is as long as it is told to be."""
         return self.answers in {"response", "choices", "output"}
 
-    @property
+    @cached_property
     def takes_requests(self) -> bool:
         """Whether the input schema has a form for batches.
 
@@ -203,6 +203,7 @@ def models() -> Mapping[str, ModelCard]:
     return MappingProxyType({card.name: card for card in cards})
 
 
+@lru_cache(maxsize=256)
 def model(name: str) -> ModelCard | None:
     """Find a model by its full name, such as `@cf/baai/bge-m3`; only its own card is read."""
     file = name.rpartition("/")[2]

@@ -25,8 +25,6 @@ from workersai_emulator.inference import (
 from workersai_emulator.json_text import dumps
 from workersai_emulator.limits import check_tokens
 from workersai_emulator.refusals import Refused
-from workersai_emulator.schema_walk import looks
-from workersai_emulator.validation import validator_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -58,7 +56,6 @@ class Bill:
 class Finished:
     """A finished batch: its items in the order in which they are told, and how to compute them.
 
-    `good_looks` are those of items that were found to be inputs: items that look alike are judged alike.
     Facts: `poll.done`, `poll.item`, `poll.order`, `poll.reference`, `poll.usage`.
     """
 
@@ -69,7 +66,6 @@ class Finished:
     workbench: Workbench
     outputs: Mapping[int, bytes] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
-    good_looks: set[str] = field(default_factory=set)
     bill: Bill = field(default_factory=Bill)
 
     def with_choices(
@@ -176,15 +172,11 @@ class Finished:
         if index in self.failures:
             return Refused(error(self.failures[index]), model=self.card.name)
         request = self.requests[index]
-        look = looks(request) if validator_for(self.card).by_looks else None
         try:
-            if look is None or look not in self.good_looks:
-                check_input(self.card, request, self.settings)
+            check_input(self.card, request, self.settings)
             check_tokens(self.card, request, self.settings)
         except Refused as refused:
             return refused
-        if look is not None:
-            self.good_looks.add(look)
         return None
 
     def _item(self, index: int, result: bytes, refusal: Refused | None) -> bytes:

@@ -12,6 +12,7 @@ import secrets
 
 DEVELOPMENT_ACCOUNT = "0123456789abcdef0123456789abcdef"
 DEVELOPMENT_TOKEN = "emulator"  # noqa: S105 - printed by `serve`, no secret
+_VARIANTS = {f"{digit:x}": "89ab"[digit & 3] for digit in range(16)}
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -82,5 +83,6 @@ def _digest(text: str) -> bytes:
 
 def _uuid4(text: str) -> str:
     digits = _digest(text).hex()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+    return (
+        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
+    )

@@ -199,7 +199,7 @@ class Items:
         return matches
 
     def _check_each_look(self, items: list[Any], path: str, walk: Walk) -> int:
-        judged: dict[str, int] = {}
+        judged: dict[Look, int] = {}
         matches = 0
         for item in items:
             look = looks(item)
@@ -215,18 +215,34 @@ class Items:
 
 LONG_TEXT = 16
 
+#: The name of the one text; or that of the one list, how each of its items looks, and how many there are.
+Look = str | tuple[str, "Look", int]
 
-def looks(item: Any) -> str | None:
-    """How an item looks that is an object of one long text: the name of the text. None for any other item.
 
-    Batches are mostly made of such items. What a schema says of long texts it says of all of them alike,
-    unless it has a pattern, an upper bound, or a choice that is as long.
+def looks(value: Any) -> Look | None:
+    """How an object looks that is one long text, or one list of such objects that look alike. None for any other.
+
+    Batches are mostly made so. What a schema says of long texts it says of all of them alike, unless it has a
+    pattern, an upper bound, or a choice that is as long.
     """
-    if type(item) is not dict or len(item) != 1:
+    if type(value) is not dict or len(value) != 1:
         return None
-    (name,) = item
-    text = item[name]
-    return str(name) if type(text) is str and len(text) > LONG_TEXT else None
+    (name,) = value
+    inner = value[name]
+    if type(inner) is str:
+        return name if len(inner) > LONG_TEXT else None
+    if type(inner) is not list or not inner or (look := looks(inner[0])) is None:
+        return None
+    same = _texts_alike(inner, look) if type(look) is str else all(looks(item) == look for item in inner)
+    return (name, look, len(inner)) if same else None
+
+
+def _texts_alike(items: list[Any], name: str) -> bool:
+    """Whether each item is one long text of that name; a batch may have many, so no step is taken for each alone."""
+    if set(map(type, items)) != {dict} or set(map(len, items)) != {1}:
+        return False
+    texts = [item.get(name) for item in items]
+    return set(map(type, texts)) == {str} and min(map(len, texts)) > LONG_TEXT
 
 
 @dataclass(frozen=True, slots=True)

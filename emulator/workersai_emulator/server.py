@@ -30,6 +30,7 @@ from workersai_emulator.service import Service
 from workersai_emulator.spoiling import spoil
 from workersai_emulator.state import store_of
 from workersai_emulator.store import NotKept
+from workersai_emulator.whole import Whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -180,15 +181,19 @@ class Server:
         return await self._rest.answer(request, path, query, exchange)
 
     async def _write(self, request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
-        headers = {"Server": SERVER, **reply.headers}
-        if not reply.complete:
-            headers = {"Server": SERVER, "cf-ray": ray(self.seed, self._taken), **reply.headers}
+        headers = {"Server": SERVER}
+        if reply.headers_of != "recording":
+            headers["cf-ray"] = ray(self.seed, self._taken)
+        headers |= reply.headers
         if reply.spoiling is not None:
             await spoil(request, reply, {**headers, "Content-Type": reply.content_type})
         if isinstance(reply.body, bytes):
             if reply.body:
                 headers["Content-Type"] = reply.content_type
-            whole = web.Response(status=reply.status, body=reply.body, headers=headers)
+            if reply.headers_of == "dialect" and Whole.takes(request, reply.status):
+                whole: web.StreamResponse = Whole(reply.status, headers, reply.body)
+            else:
+                whole = web.Response(status=reply.status, body=reply.body, headers=headers)
             if _cut_short(request):
                 whole.force_close()
             return whole

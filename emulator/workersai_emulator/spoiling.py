@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
 from workersai_emulator.clock import pause
 from workersai_emulator.connection import Connection, reset
+from workersai_emulator.whole import head
 
 if TYPE_CHECKING:
     import asyncio
@@ -43,13 +43,13 @@ async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) 
             transport.write(GARBAGE)
         case "truncate":
             body = await _whole(reply)
-            transport.write(_head(reply, headers, len(body)) + body[: len(body) // 2])
+            transport.write(head(reply.status, headers, len(body), closes=True) + body[: len(body) // 2])
         case "wrong-length":
             body = await _whole(reply)
-            transport.write(_head(reply, headers, len(body) + MISSING_BYTES) + body)
+            transport.write(head(reply.status, headers, len(body) + MISSING_BYTES, closes=True) + body)
         case "slow":
             body = await _whole(reply)
-            transport.write(_head(reply, headers, len(body)))
+            transport.write(head(reply.status, headers, len(body), closes=True))
             await _drip(transport, body)
     transport.close()
     raise ConnectionSpoiled
@@ -58,19 +58,6 @@ async def spoil(request: BaseRequest, reply: Reply, headers: Mapping[str, str]) 
 def _is_ending(request: BaseRequest) -> bool:
     """Whether the server ends, for which a reply that never comes is nothing to wait for."""
     return isinstance(request.protocol, Connection) and request.protocol.ending
-
-
-def _head(reply: Reply, headers: Mapping[str, str], length: int) -> bytes:
-    told = {**headers, "Content-Length": str(length), "Connection": "close"}
-    lines = [f"HTTP/1.1 {reply.status} {_reason(reply.status)}", *(f"{name}: {told[name]}" for name in told)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-def _reason(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
 
 
 async def _whole(reply: Reply) -> bytes:

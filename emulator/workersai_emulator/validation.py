@@ -1,7 +1,7 @@
 """Whether an input is what a model takes, with the verdict and the words of the service's own validator.
 
-An input schema is compiled once, to the nodes of `schema_walk`; validating is a walk through them. It shares
-nothing between calls, so that it can run in any thread. Facts: `input.validator`, `input.semantics`.
+An input schema is compiled once, to the nodes of `schema_walk`; validating is a walk through them, which can run in
+any thread. Facts: `input.validator`, `input.semantics`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from workersai_emulator.javascript import (
@@ -30,6 +30,7 @@ from workersai_emulator.schema_walk import (
     Conditions,
     InputRefused,
     Items,
+    Look,
     Node,
     Nothing,
     OtherProperties,
@@ -39,6 +40,7 @@ from workersai_emulator.schema_walk import (
     Unless,
     Value,
     Walk,
+    looks,
 )
 
 if TYPE_CHECKING:
@@ -47,17 +49,30 @@ if TYPE_CHECKING:
 __all__ = ["InputRefused", "Validator", "compile_validator", "validate_input", "validator_for"]
 
 Schema = Mapping[str, Any]
+_LOOKS_KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A compiled input schema. `by_looks` says that inputs which look alike are judged alike (see `looks`)."""
+    """A compiled input schema.
+
+    `by_looks` says that inputs which look alike are judged alike (see `looks`); looks that were found good are kept.
+    """
 
     root: Node
     by_looks: bool
+    _good: set[Look] = field(default_factory=set)
 
     def validate(self, inputs: Any) -> None:
         """Return if the inputs, as parsed JSON, are accepted; raise InputRefused otherwise."""
+        look = looks(inputs) if self.by_looks else None
+        if look in self._good:
+            return
+        self._walk(inputs)
+        if look is not None and len(self._good) < _LOOKS_KEPT:
+            self._good.add(look)
+
+    def _walk(self, inputs: Any) -> None:
         try:
             self.root.check(inputs, "", Walk(inputs, hasty=True))
         except InputRefused:

@@ -30,6 +30,8 @@ async def read_body(request: BaseRequest, limit: int | None) -> bytes:
     coding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if coding in _ZLIB_WINDOW:
         return await _unpacked(request, limit, zlib.decompressobj(_ZLIB_WINDOW[coding]))
+    if request.content.is_eof():
+        return _within(request.content.read_nowait(), limit)
     pieces: list[bytes] = []
     size = 0
     while piece := await request.content.readany():
@@ -38,6 +40,12 @@ async def read_body(request: BaseRequest, limit: int | None) -> bytes:
             raise Refused("request.too-large")
         pieces.append(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _within(body: bytes, limit: int | None) -> bytes:
+    if limit is not None and len(body) >= limit:
+        raise Refused("request.too-large")
+    return body
 
 
 async def _continue(request: BaseRequest) -> None:

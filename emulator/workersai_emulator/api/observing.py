@@ -63,20 +63,26 @@ def observe(exchange: Exchange, call: Call, limit: int | None) -> None:
     if exchange.operation == "poll":
         exchange.request_id = call.inputs["request_id"][:128]
         return
-    exchange.digest = hashlib.blake2b(call.body, digest_size=8).hexdigest()
+    exchange.digest = hashlib.sha256(call.body).hexdigest()[:16]
     if isinstance(call.inputs, dict):
-        exchange.slips = tuple(_slips(call.inputs, queue=call.queue))
+        exchange.slips = tuple(_slips(call, call.inputs))
 
 
-def _slips(inputs: dict[str, Any], *, queue: bool) -> Iterator[Slip]:
+def _slips(call: Call, inputs: dict[str, Any]) -> Iterator[Slip]:
     """Facts: `batch.query.body`, `batch.bare`, `poll.reference`."""
-    if not queue and "queueRequest" in inputs:
+    if not call.queue and "queueRequest" in inputs:
         yield "queue-in-body"
     requests = inputs.get("requests")
-    if queue and "requests" not in inputs:
+    if call.queue and "requests" not in inputs:
         yield "bare-body"
-    if any(map(_refers_within, requests if isinstance(requests, list) else [inputs])):
+    items = requests if isinstance(requests, list) else [inputs]
+    if _may_name(call.body, b"contexts") and any(map(_refers_within, items)):
         yield "reference-in-contexts"
+
+
+def _may_name(body: bytes, key: bytes) -> bool:
+    """Whether a key may be in a body, which costs less to find out than to go through its items."""
+    return key in body or b"\\u" in body
 
 
 def _refers_within(item: object) -> bool:

@@ -26,7 +26,9 @@ async def rendered(
     """The reply that an outcome is: a dialect's own, unless a rule replaced it, or spoils its connection."""
     match outcome:
         case Replayed(effect):
-            return Reply(effect.status, effect.content, effect.other_headers, effect.content_type)
+            return Reply(
+                effect.status, effect.content, effect.other_headers, effect.content_type, headers_of="rule"
+            )
         case Spoiled():
             if outcome.outcome is None:
                 reply = Reply(0, b"")

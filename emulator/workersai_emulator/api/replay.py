@@ -82,7 +82,7 @@ class Replay:
             answer.content,
             _headers(answer.recorded),
             _content_type(answer.recorded),
-            complete=True,
+            headers_of="recording",
         )
 
 
@@ -100,9 +100,15 @@ class _Again:
             if name.lower() in coded:
                 del self.headers[name]
 
-    async def readany(self) -> bytes:
+    def is_eof(self) -> bool:
+        return True
+
+    def read_nowait(self) -> bytes:
         content, self._left = self._left, b""
         return content
+
+    async def readany(self) -> bytes:
+        return self.read_nowait()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._request, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from workersai_emulator.json_text import dumps
 
@@ -18,8 +18,8 @@ class Reply:
     """A status, headers, and a body that is whole or comes in pieces.
 
     The content type of JSON is exactly `application/json`. `spoiling` says what is to happen to the connection.
-    A `complete` one has all its headers: no cf-ray is added.
-    Fact: `head.content-type`.
+    The headers are a dialect's, what a rule says that they are, or a recording's, which has its own cf-ray.
+    Facts: `head.content-type`, `head.req-id`.
     """
 
     status: int
@@ -27,7 +27,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     spoiling: Spoiling | None = None
-    complete: bool = False
+    headers_of: Literal["dialect", "rule", "recording"] = "dialect"
 
 
 def json_reply(status: int, message: Any) -> Reply:
