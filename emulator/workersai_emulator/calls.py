@@ -29,9 +29,9 @@ class Trace:
     assumptions: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
-    """One request to run a model, in any dialect: the inputs parsed, and as they came.
+    """One request to run a model, in any dialect: the inputs parsed, and as they came. Only its trace changes.
 
     `number` is that of the exchange among its account's. `queue` is the wish to queue the inputs, and `raw` says that
     the body was no JSON but the one input itself. `busy_refused` is the wish not to wait for capacity. `listing` asks

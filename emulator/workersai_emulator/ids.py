@@ -82,7 +82,7 @@ def _digest(text: str) -> bytes:
 
 
 def _uuid4(text: str) -> str:
-    digits = _digest(text).hex()
+    digits = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return (
         f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{_VARIANTS[digits[16]]}{digits[17:20]}-{digits[20:]}"
     )

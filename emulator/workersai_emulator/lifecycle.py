@@ -5,13 +5,12 @@ Nothing here runs in the background; a life that nobody looks at is brought up t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from workersai_emulator.scripts import WAITING, Script, State, Step
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One state that a batch entered: when, and how many polls saw it there."""
 
     state: State
@@ -19,8 +18,7 @@ class Entry:
     polls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(NamedTuple):
     """A script and the entries made so far: the last entry is the present, at the same place in the script.
 
     `decided` says that somebody failed or lost the batch by hand, which no rule overrides.
@@ -99,7 +97,7 @@ def decide(life: Life, end: Step, now: float) -> Life:
     if life.waiting:
         lived, last = life.entries, Entry(end.state, now)
     else:
-        lived, last = life.entries[:-1], replace(life.entry, state=end.state)
+        lived, last = life.entries[:-1], life.entry._replace(state=end.state)
     steps = (*life.script.steps[: len(lived)], end)
     return Life(Script(steps), (*lived, last), decided=True)
 
@@ -112,10 +110,10 @@ def _let_pass(life: Life, now: float) -> Life:
 
 def _enter_next(life: Life, now: float) -> Life:
     following = life.script.steps[len(life.entries)]
-    return replace(life, entries=(*life.entries, Entry(following.state, now)))
+    return life._replace(entries=(*life.entries, Entry(following.state, now)))
 
 
 def _with_step(life: Life, step: Step) -> Life:
     here = len(life.entries) - 1
     steps = (*life.script.steps[:here], step, *life.script.steps[here + 1 :])
-    return replace(life, script=Script(steps))
+    return life._replace(script=Script(steps))

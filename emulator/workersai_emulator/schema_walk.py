@@ -238,11 +238,13 @@ def looks(value: Any) -> Look | None:
 
 
 def _texts_alike(items: list[Any], name: str) -> bool:
-    """Whether each item is one long text of that name; a batch may have many, so no step is taken for each alone."""
-    if set(map(type, items)) != {dict} or set(map(len, items)) != {1}:
-        return False
-    texts = [item.get(name) for item in items]
-    return set(map(type, texts)) == {str} and min(map(len, texts)) > LONG_TEXT
+    for item in items:
+        if type(item) is not dict or len(item) != 1:
+            return False
+        text = item.get(name)
+        if type(text) is not str or len(text) <= LONG_TEXT:
+            return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

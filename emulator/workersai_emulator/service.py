@@ -183,7 +183,7 @@ class Service:
 
     async def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
         """What rules say that items of a batch are answered."""
-        if not any(rules.have_outputs for rules in self._rule_sets(call)):
+        if not any(rules.have_outputs for rules in self._rule_sets(call) if rules):
             return {}
         choosing = partial(self._chosen, call, items)
         chosen = await self.accounts.store.count(call.account, choosing)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ Key = tuple[str, str]
 #: What is counted one by one: exchanges that reached Workers AI, submits, and batches that were only pretended.
 Counter = Literal["exchange", "submit", "demo"]
 Told = TypeVar("Told")
+_NONE: Final[Mapping[int, Any]] = MappingProxyType({})
 
 
 class NotKept(Exception):
     """The store is out of reach, or cannot keep any more; one line says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """What one submit queued, without its body.
 
     `form` is `requests` for a list of them and `bare` for a single input without one; `items` counts them.
@@ -42,8 +42,8 @@ class Batch:
     size: int
     submitted_at: float
     life: Life
-    outputs: Mapping[int, bytes] = field(default_factory=dict)
-    failures: Mapping[int, str] = field(default_factory=dict)
+    outputs: Mapping[int, bytes] = _NONE
+    failures: Mapping[int, str] = _NONE
 
     @property
     def key(self) -> Key:
@@ -52,19 +52,7 @@ class Batch:
 
     def lived(self, life: Life) -> Batch:
         """The same batch, so much later."""
-        return Batch(
-            self.account_id,
-            self.request_id,
-            self.number,
-            self.model,
-            self.form,
-            self.items,
-            self.size,
-            self.submitted_at,
-            life,
-            self.outputs,
-            self.failures,
-        )
+        return Batch(*self[:8], life, *self[9:])  # `_replace` takes three times as long
 
     def expires_at(self) -> float:
         """When it is forgotten: 24 h after it was done, or after the submit if it never was.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from workersai_emulator.refusals import Refused
@@ -37,13 +38,19 @@ def authorize(
         raise Refused("auth.forbidden")
 
 
+@lru_cache(maxsize=64)
+def _token(header: str) -> str | None:
+    bearer = _BEARER.fullmatch(header.strip())
+    return None if bearer is None else bearer[1]
+
+
 def _credential(headers: Mapping[str, str]) -> str:
     header = headers.get("Authorization")
     if header is not None:
-        bearer = _BEARER.fullmatch(header.strip())
-        if bearer is None:
+        token = _token(header)
+        if token is None:
             raise Refused("auth.malformed")
-        return bearer[1]
+        return token
     if "X-Auth-Email" in headers and "X-Auth-Key" in headers:
         return headers["X-Auth-Key"]
     raise Refused("auth.missing")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from workersai_contracts import model
@@ -45,8 +44,7 @@ _QUEUE_IN_BODY = "queueRequest is in the body, where the service ignores it; it 
 _FORMS: dict[str, Form] = {"chat": "chat", "embeddings": "embeddings", "responses": "responses"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """One request on its way through: where it leads, whose it is, and its number and id with Workers AI."""
 
     request: BaseRequest
