@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,8 +42,7 @@ RawInput = Literal["image", "audio"]
 _DATA: Final = Path(__file__).parent / "data"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One entry of the ledger: what the wire does, how sure we are, where it is from."""
 
     id: str
@@ -52,8 +51,7 @@ class Fact:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(NamedTuple):
     """An open fact: nobody knows what the service does, so it has a default and a switch.
 
     `alternatives` holds every choice by name, the default among them, with what it does.
@@ -65,8 +63,7 @@ class Assumption:
     alternatives: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRow:
+class ErrorRow(NamedTuple):
     """One way in which the service refuses, as data that every dialect of the wire renders.
 
     `envelope` says who refuses: the API's router (`edge`) or Workers AI (`ai`). `names_request` says
@@ -93,7 +90,7 @@ class ErrorRow:
         return self.description.format_map({**self.example, **params})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelCard:
     """What is known of one model: its task, its limits, its price, and what it takes and gives.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workersai_contracts.catalogue import load_schema, schema_names
 
@@ -22,8 +21,7 @@ _A_VECTOR: dict[str, Any] = {"type": "array", "items": _A_NUMBER, "minItems": 1}
 _NUMBERS = frozenset({int, float})  # by type, since true is an int to isinstance
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """One difference between a message and its schema.
 
     `path` leads to the place in the message (`$.result.status`), `schema_path` to the demand in the schema.
@@ -74,7 +72,7 @@ def differs(expected: str, message: str, path: str = "$") -> Mismatch:
 def moved(found: Mismatch, place: str, root: str = "$") -> Mismatch:
     """A difference found in a part of a message, told by where that part, its `root` alone, is in the whole."""
     path = place + found.path.removeprefix(root)
-    return replace(found, path=path, message=path + found.message.removeprefix(found.path))
+    return found._replace(path=path, message=path + found.message.removeprefix(found.path))
 
 
 @cache

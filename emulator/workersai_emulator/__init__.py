@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from workersai_emulator.emulator import Emulator
     from workersai_emulator.inference.vectors import embed
 
-    __version__: str
-
+__version__ = "0.1.0"
 __all__ = ["Emulator", "WorkersAI", "__version__", "embed"]
 
 
@@ -35,8 +34,4 @@ def __getattr__(name: str) -> Any:
             from workersai_emulator.inference.vectors import embed
 
             return embed
-        case "__version__":
-            from importlib.metadata import version
-
-            return version("workersai-emulator")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from workersai_emulator.inference import is_tokens, whole_number
+from workersai_emulator import inference
 from workersai_emulator.refusals import Refused, refused_input
 from workersai_emulator.validation import InputRefused, validate_input
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
     from workersai_emulator.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(NamedTuple):
     """A submit that gets into the queue: its form, how many items, and whether its run can succeed."""
 
     form: Literal["requests", "bare"]
@@ -83,14 +81,14 @@ def admit(card: ModelCard, inputs: object, settings: Settings) -> Admitted:
 
 def _check_texts(card: ModelCard, given: object, inputs: object, settings: Settings) -> None:
     """Pass a text, its tokens, or a list of either, and what goes with them. Fact: `settled.openai-input`."""
-    texts = given if isinstance(given, list) and not is_tokens(given) else [given]
-    if not texts or not all(isinstance(text, str) or is_tokens(text) for text in texts):
+    texts = given if isinstance(given, list) and not inference.is_tokens(given) else [given]
+    if not texts or not all(isinstance(text, str) or inference.is_tokens(text) for text in texts):
         raise refused_input("Type mismatch of '/input', 'string' or 'array' of texts or of tokens not met")
     _check_count(card, "input", texts, settings)
     assert isinstance(inputs, dict)
     if inputs.get("encoding_format") not in (None, "float", "base64"):
         raise refused_input("enum not in float,base64 at '/encoding_format'")
-    if inputs.get("dimensions") is not None and whole_number(inputs["dimensions"]) is None:
+    if inputs.get("dimensions") is not None and inference.whole_number(inputs["dimensions"]) is None:
         raise refused_input("Type mismatch of '/dimensions', 'integer' from 1 on not met")
 
 

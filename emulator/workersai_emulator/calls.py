@@ -20,7 +20,7 @@ Listing = Literal["search", "schema", "tasks", "authors", "finetunes"]
 Form = Literal["native", "chat", "responses", "embeddings"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trace:
     """What decided a call: the rule that fired, or the one that nearly did, and what it assumes."""
 
@@ -29,7 +29,7 @@ class Trace:
     assumptions: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Call:
     """One request to run a model, in any dialect: the inputs parsed, and as they came. Only its trace changes.
 

@@ -60,9 +60,9 @@ def run_beside(command: tuple[str, ...], *, verdict: bool, **said: Any) -> int:
         raise ValueError("--workers: exec runs its command beside one process")
     if shutil.which(command[0]) is None:
         _fail(f"exec: {command[0]!r} is no command that can be found and run", NOT_FOUND)
-    from workersai_emulator import serving
+    from workersai_emulator import beside, serving
 
-    return serving.run(serving.serve_for(command, options, verdict=verdict), options)
+    return serving.run(beside.serve_for(command, options, verdict=verdict), options)
 
 
 @cli.command("env")

@@ -11,7 +11,6 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,7 +64,11 @@ def format_duration(seconds: float) -> str:
         amount = round(seconds / length)
         if amount and amount * length == seconds:
             return f"{amount}{unit}"
-    return f"{Decimal(repr(seconds)):f}s" if seconds else "0s"
+    if not seconds:
+        return "0s"
+    from decimal import Decimal
+
+    return f"{Decimal(repr(seconds)):f}s"
 
 
 def parse_time(value: object) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from workersai_contracts import ErrorRow, error
 from workersai_emulator.clock import format_duration, parse_duration
@@ -20,20 +20,16 @@ OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 Spoiling = Literal["reset-before", "reset-after", "truncate", "garbage", "slow", "hang", "wrong-length"]
 SPOILINGS: tuple[Spoiling, ...] = get_args(Spoiling)
 
-_ANY = frozenset(OPERATIONS)
 #: What these are about happens while the body is read.
 _BEFORE_RULES = frozenset({"submit.too-large", "body.limit", "body.not-json"})
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_SUBMIT: frozenset[Operation] = frozenset({"submit"})
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorEffect:
+class ErrorEffect(NamedTuple):
     """The request is refused with a row of the catalogue; `retry_after` seconds go into a header."""
 
     row: ErrorRow
     retry_after: float | None = None
-    operations: ClassVar[frozenset[Operation]] = _ANY
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> ErrorEffect:
@@ -51,12 +47,10 @@ class ErrorEffect:
         return shown if self.retry_after is None else {**shown, "retry_after": self.retry_after}
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptEffect:
+class ScriptEffect(NamedTuple):
     """The batch that is submitted lives by this script."""
 
     script: Script
-    operations: ClassVar[frozenset[Operation]] = _SUBMIT
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> ScriptEffect:
@@ -68,12 +62,10 @@ class ScriptEffect:
         return {"script": str(self.script)}
 
 
-@dataclass(frozen=True, slots=True)
-class OutputEffect:
+class OutputEffect(NamedTuple):
     """The model answers this: the result of a run, and of each item of a batch that the rule is for."""
 
     output: Any
-    operations: ClassVar[frozenset[Operation]] = frozenset({"run", "submit"})
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> OutputEffect:
@@ -85,15 +77,13 @@ class OutputEffect:
         return {"output": self.output}
 
 
-@dataclass(frozen=True, slots=True)
-class ItemsEffect:
+class ItemsEffect(NamedTuple):
     """Some items of the batch that is submitted fail: by index, by a share that the seed draws, or by text."""
 
     row: ErrorRow
     indexes: frozenset[int] = frozenset()
     share: float | None = None
     text: str | None = None
-    operations: ClassVar[frozenset[Operation]] = _SUBMIT
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> ItemsEffect:
@@ -122,14 +112,12 @@ class ItemsEffect:
         return {"items": {**shown, "code": self.row.id}}
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyEffect:
+class ReplyEffect(NamedTuple):
     """The reply is this, whatever was asked; nothing is done."""
 
     status: int
     headers: Mapping[str, str]
     body: Any
-    operations: ClassVar[frozenset[Operation]] = _ANY
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> ReplyEffect:
@@ -174,12 +162,10 @@ class ReplyEffect:
         return {"reply": {"status": self.status, "headers": dict(self.headers), "body": self.body}}
 
 
-@dataclass(frozen=True, slots=True)
-class DelayEffect:
+class DelayEffect(NamedTuple):
     """The request is taken up so much later, by the machine's own clock, since that is what clients wait by."""
 
     seconds: float
-    operations: ClassVar[frozenset[Operation]] = _ANY
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> DelayEffect:
@@ -194,15 +180,13 @@ class DelayEffect:
         return {"delay": format_duration(self.seconds)}
 
 
-@dataclass(frozen=True, slots=True)
-class BusyEffect:
+class BusyEffect(NamedTuple):
     """There is no capacity for so long: a run waits for it, or is refused at once where it asks for that.
 
     Fact: `sync.busy`.
     """
 
     seconds: float
-    operations: ClassVar[frozenset[Operation]] = frozenset({"run"})
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> BusyEffect:
@@ -217,8 +201,7 @@ class BusyEffect:
         return {"busy": format_duration(self.seconds)}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEffect:
+class StreamEffect(NamedTuple):
     """A text that is streamed breaks off after so many events, or turns into an error there.
 
     Fact: `head.sse`.
@@ -226,7 +209,6 @@ class StreamEffect:
 
     after: int
     row: ErrorRow | None = None
-    operations: ClassVar[frozenset[Operation]] = frozenset({"run"})
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> StreamEffect:
@@ -245,12 +227,10 @@ class StreamEffect:
         return {"stream": shown if self.row is None else {**shown, "error": self.row.id}}
 
 
-@dataclass(frozen=True, slots=True)
-class AssumeEffect:
+class AssumeEffect(NamedTuple):
     """For this request, open facts are answered so."""
 
-    assumptions: Mapping[str, str] = field(default_factory=dict)
-    operations: ClassVar[frozenset[Operation]] = _ANY
+    assumptions: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> AssumeEffect:
@@ -269,12 +249,10 @@ class AssumeEffect:
         return {"assume": dict(self.assumptions)}
 
 
-@dataclass(frozen=True, slots=True)
-class TransportEffect:
+class TransportEffect(NamedTuple):
     """The connection is spoiled: before the request is taken (`reset-before`), or while it is answered."""
 
     spoiling: Spoiling
-    operations: ClassVar[frozenset[Operation]] = _ANY
 
     @classmethod
     def read(cls, said: Any, others: Mapping[str, Any]) -> TransportEffect:
@@ -300,6 +278,22 @@ Effect = (
     | AssumeEffect
     | TransportEffect
 )
+
+#: Those that can't happen to every operation.
+_HAPPENS_TO: Mapping[type, frozenset[Operation]] = {
+    ScriptEffect: frozenset({"submit"}),
+    ItemsEffect: frozenset({"submit"}),
+    OutputEffect: frozenset({"run", "submit"}),
+    BusyEffect: frozenset({"run"}),
+    StreamEffect: frozenset({"run"}),
+}
+
+
+def happens_to(effect: Effect) -> frozenset[Operation]:
+    """The operations that an effect can happen to."""
+    return _HAPPENS_TO.get(type(effect), frozenset(OPERATIONS))
+
+
 _KINDS: dict[str, type[Effect]] = {
     "error": ErrorEffect,
     "script": ScriptEffect,

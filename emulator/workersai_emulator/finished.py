@@ -11,17 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workersai_contracts import error
+from workersai_emulator import inference
 from workersai_emulator.admission import check_input
-from workersai_emulator.inference import (
-    Answer,
-    CannotMeet,
-    Usage,
-    answers,
-    cost,
-    generate,
-    read_only,
-    texts_of,
-)
 from workersai_emulator.json_text import dumps
 from workersai_emulator.limits import check_tokens
 from workersai_emulator.refusals import Refused
@@ -30,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 
     from workersai_contracts import ModelCard
+    from workersai_emulator.inference import Answer, Usage
     from workersai_emulator.settings import Settings
     from workersai_emulator.workbench import Workbench
 
@@ -38,7 +30,7 @@ SLICE_TEXTS = 16
 FORESEEN_TEXTS = 1000
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Bill:
     """What a batch costs: its tokens are counted once, by whoever knows them first."""
 
@@ -52,7 +44,7 @@ class Bill:
             self.neurons = await count(usage)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Finished:
     """A finished batch: its items in the order in which they are told, and how to compute them.
 
@@ -101,7 +93,7 @@ class Finished:
         status = b'"status":"completed",' if self.settings.assumed("done.status") == "completed" else b""
         key = b"results" if self.settings.assumed("done.shape") == "results" else b"responses"
         yield status + b'"%b":[' % key
-        usage, comma = Usage(0, 0), b""
+        usage, comma = inference.Usage(0, 0), b""
         jobs: Iterator[Callable[[], tuple[bytes, Usage]]] = (self._job(slice_) for slice_ in self._slices())
         async for items, used in self.workbench.one_ahead(jobs):
             usage += used
@@ -115,10 +107,10 @@ class Finished:
 
     def _foreseen(self) -> Usage:
         """The usage of a batch of vectors, for which nothing is written."""
-        usage = Usage()
+        usage = inference.Usage()
         for index, item in enumerate(self.requests):
             if self._refusal(index) is None:
-                usage += read_only(self.card, texts_of(self.card, item))
+                usage += inference.read_only(self.card, inference.texts_of(self.card, item))
         return usage
 
     def _slices(self) -> Iterator[list[int]]:
@@ -134,7 +126,7 @@ class Finished:
             yield chosen
 
     def _cost(self, item: Any) -> int:
-        return max(1, cost(self.card, item)) if isinstance(item, dict) else 1
+        return max(1, inference.cost(self.card, item)) if isinstance(item, dict) else 1
 
     def _job(self, indexes: list[int]) -> Callable[[], tuple[bytes, Usage]]:
         return lambda: self._compute(indexes)
@@ -143,7 +135,7 @@ class Finished:
         refusals = {index: self._refusal(index) for index in indexes}
         asked = [index for index in indexes if refusals[index] is None and index not in self.outputs]
         computed = dict(zip(asked, self._computed(asked), strict=True))
-        usage, items = Usage(0, 0), []
+        usage, items = inference.Usage(0, 0), []
         for index in indexes:
             came = refusals[index] or computed.get(index) or self._chosen(index)
             if isinstance(came, Refused):
@@ -157,12 +149,12 @@ class Finished:
         """What the model makes of these items; together where they have vectors, else one by one."""
         if self.card.writes_text:
             return [self._written(self.requests[index]) for index in indexes]
-        return answers(self.card, [self.requests[index] for index in indexes])
+        return inference.answers(self.card, [self.requests[index] for index in indexes])
 
     def _written(self, item: Any) -> Answer | Refused:
         try:
-            return generate(self.card, item, "native")
-        except CannotMeet:
+            return inference.generate(self.card, item, "native")
+        except inference.CannotMeet:
             return Refused("json-mode.unmet")
 
     def _chosen(self, index: int) -> Answer:
@@ -210,7 +202,7 @@ class Finished:
 
 def chosen_answer(card: ModelCard, item: Mapping[str, Any], output: bytes) -> Answer:
     """The answer that a rule chose for an item: what was read for it is counted all the same."""
-    return Answer(output, read_only(card, texts_of(card, item)))
+    return inference.Answer(output, inference.read_only(card, inference.texts_of(card, item)))
 
 
 def _as_json(answer: Answer) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -287,6 +286,8 @@ def _read_config(context: click.Context, _: click.Parameter, path: Path | None) 
     if path is None:
         return None
     try:
+        import tomllib
+
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as fault:
         raise click.BadParameter(f"{path}: {fault.strerror}") from None

@@ -9,10 +9,9 @@ Fact: `input.semantics`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,8 +30,7 @@ class Undefined(Enum):
 UNDEFINED: Final = Undefined.UNDEFINED
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """A built-in function that a value inherits. It has a name, and no properties here."""
 
     name: str

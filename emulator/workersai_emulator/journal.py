@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from workersai_emulator.clock import parse_time, system_now
 
@@ -27,8 +26,7 @@ LOG_BYTES = 3_000
 LONGEST_TEXT = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """Which exchanges are asked for; what is left out matches all.
 
     `after` is the number of an exchange, itself not asked for; `since` a time by the machine's clock.

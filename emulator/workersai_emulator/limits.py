@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from workersai_emulator.inference import estimate, texts_of
-from workersai_emulator.inference.generation import token_limit
-from workersai_emulator.inference.given_texts import read_texts
+from workersai_emulator import inference
 from workersai_emulator.refusals import Refused
 from workersai_emulator.usage import ALLOCATION
 
@@ -57,9 +55,9 @@ def check_tokens(
         _check_window(card, inputs, settings)
     elif card.answers == "embedding" and card.context_tokens is not None:
         if form == "embeddings":
-            tokens = [text.tokens for text in read_texts(inputs.get("input"))]
+            tokens = [text.tokens for text in inference.read_texts(inputs.get("input"))]
         else:
-            tokens = [estimate(text) for text in texts_of(card, inputs)]
+            tokens = [inference.estimate(text) for text in inference.texts_of(card, inputs)]
         _check_texts(card, tokens, settings, cut=inputs.get("truncate_inputs") is True)
 
 
@@ -85,6 +83,8 @@ def _check_window(card: ModelCard, inputs: Mapping[str, Any], settings: Settings
     window = settings.limit("context_tokens", card.context_tokens)
     if window is None:
         return
-    tokens = sum(map(estimate, texts_of(card, inputs))) + (token_limit(inputs) or OUTPUT_TOKENS)
+    tokens = sum(map(inference.estimate, inference.texts_of(card, inputs))) + (
+        inference.token_limit(inputs) or OUTPUT_TOKENS
+    )
     if tokens > window:
         raise Refused("context.window", tokens=tokens, limit=window)

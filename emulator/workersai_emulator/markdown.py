@@ -7,18 +7,16 @@ Facts: `markdown.convert`, `markdown.supported`, `settled.binding`.
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 #: What the parts of a packed document may come to.
 LARGEST_UNPACKED: Final = 100_000_000
 EXTRA: Final = 'pip install "workersai-emulator[markdown]"'
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """A kind of document: how its files end, its content type, what the library takes it for, and its mark.
 
     The library takes a broken file for plain text; without its `mark` a file is not what it is said to be.

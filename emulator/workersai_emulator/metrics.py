@@ -35,7 +35,7 @@ _PREFIX: Final = "workersai_emulator"
 Series = tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Durations:
     """How long exchanges of one kind took: how many in each bucket, the last for those beyond, and their sum."""
 

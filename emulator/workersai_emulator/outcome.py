@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workersai_emulator.finished import Finished
 
@@ -20,31 +19,27 @@ SINGLE_EVENTS = 256
 EVENTS_OF_A_SLICE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
+class Queued(NamedTuple):
     """A submit was taken. Fact: `batch.submit`."""
 
     request_id: str
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A batch waits. Fact: `poll.pending`."""
 
     status: str
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class FailedStatus:
+class FailedStatus(NamedTuple):
     """A batch failed, told as a status. Fact: `batch.failed`, its alternative `status`."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What the model answers: JSON, unless it says another content type. `neurons` is what it cost."""
 
     content: bytes
@@ -52,8 +47,7 @@ class Result:
     neurons: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Streamed:
+class Streamed(NamedTuple):
     """A text in events. It ends well, breaks after the events, or turns into a refusal there. Fact: `head.sse`."""
 
     events: Iterator[Event]
@@ -69,8 +63,7 @@ class Streamed:
             yield slice_
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(NamedTuple):
     """A part of the catalogue, and which page of it. Facts: `models.search`, `models.schema`."""
 
     result: Any
@@ -80,15 +73,13 @@ class Listed:
 Answered = Queued | Pending | FailedStatus | Finished | Result | Streamed | Listed
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(NamedTuple):
     """A rule answers with this reply, whatever was asked."""
 
     effect: ReplyEffect
 
 
-@dataclass(frozen=True, slots=True)
-class Spoiled:
+class Spoiled(NamedTuple):
     """The outcome, if the request was taken, on a connection that is to be spoiled."""
 
     spoiling: Spoiling

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workersai_contracts import model as card_of
 from workersai_emulator.effects import (
@@ -12,6 +12,7 @@ from workersai_emulator.effects import (
     Operation,
     OutputEffect,
     StreamEffect,
+    happens_to,
     is_share,
     no_others,
     read_effect,
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     Chance = Callable[[str, int], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Which requests a rule is for; what is left out matches all.
 
     `text` is looked for in every string of the inputs. `nth` takes the one request of that number among those
@@ -44,7 +44,7 @@ class Match:
         return {name: value for name in fields if (value := getattr(self, name)) is not None}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Rule:
     """A match, an effect, and how often: `times`, or with a `probability`; without either until deleted.
 
@@ -185,10 +185,8 @@ def _misses(rule: Rule, operation: Operation, model: str, inputs: object) -> lis
     match, misses = rule.match, []
     if match.operation is not None and match.operation != operation:
         misses.append(f"is for operation {match.operation}, not {operation}")
-    elif operation not in rule.effect.operations:
-        misses.append(
-            f"has an effect on {' and '.join(sorted(rule.effect.operations))}, not on a {operation}"
-        )
+    elif operation not in (possible := happens_to(rule.effect)):
+        misses.append(f"has an effect on {' and '.join(sorted(possible))}, not on a {operation}")
     if isinstance(rule.effect, StreamEffect) and not (
         isinstance(inputs, dict) and inputs.get("stream") is True
     ):

@@ -5,21 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from workersai_emulator import inference
 from workersai_emulator.admission import admit, check_form, check_input
 from workersai_emulator.effects import OutputEffect, StreamEffect
 from workersai_emulator.finished import Finished, chosen_answer
 from workersai_emulator.ids import completion_order
-from workersai_emulator.inference import (
-    NOTHING,
-    Answer,
-    CannotMeet,
-    Usage,
-    answers,
-    cost,
-    generate,
-    schema_wanted,
-    stream,
-)
 from workersai_emulator.json_text import dumps
 from workersai_emulator.limits import check_tokens
 from workersai_emulator.outcome import Result, Streamed
@@ -32,7 +22,7 @@ if TYPE_CHECKING:
     from workersai_contracts import ModelCard
     from workersai_emulator.calls import Call
     from workersai_emulator.effects import Effect
-    from workersai_emulator.inference import Event
+    from workersai_emulator.inference import Answer, Event, Usage
     from workersai_emulator.settings import Settings
     from workersai_emulator.store import Store
     from workersai_emulator.workbench import Workbench
@@ -64,7 +54,7 @@ class Runs:
             return await self._run_all(call, card, outputs)
         if not call.raw:
             await self._workbench.aside(partial(_check, call, card), large=len(call.body) > LARGE_BODY)
-        chosen = effect.output if isinstance(effect, OutputEffect) else NOTHING
+        chosen = effect.output if isinstance(effect, OutputEffect) else inference.NOTHING
         if card.writes_text and call.wants_stream:
             return await self._stream(call, card, chosen, effect)
         answer = await self._answer(call, card, chosen)
@@ -75,9 +65,10 @@ class Runs:
         """What the model answers to the one item of a bare batch. Raises Refused. Fact: `submit.bare`."""
         try:
             return await self._workbench.aside(
-                lambda: answers(card, [inputs])[0], large=large or cost(card, inputs) > QUICK_TEXTS
+                lambda: inference.answers(card, [inputs])[0],
+                large=large or inference.cost(card, inputs) > QUICK_TEXTS,
             )
-        except CannotMeet as unmet:
+        except inference.CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
 
     async def told(
@@ -109,21 +100,21 @@ class Runs:
                     partial(embeddings, card, call.inputs, cut_dimensions=cut), large=True
                 )
             if card.writes_text:
-                job = partial(generate, card, call.inputs, call.form, chosen)
+                job = partial(inference.generate, card, call.inputs, call.form, chosen)
                 return await self._workbench.aside(job, large=large)
-        except CannotMeet as unmet:
+        except inference.CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
-        if chosen is not NOTHING:
+        if chosen is not inference.NOTHING:
             job = partial(chosen_answer, card, call.inputs, dumps(chosen))
             return await self._workbench.aside(job, large=large)
         return await self.bare(card, call.inputs, large=large)
 
     async def _stream(self, call: Call, card: ModelCard, chosen: Any, effect: Effect | None) -> Streamed:
         assert call.form != "embeddings"  # which no text model has
-        job = partial(stream, card, call.inputs, call.form, chosen)
+        job = partial(inference.stream, card, call.inputs, call.form, chosen)
         try:
             written = await self._workbench.aside(job, large=_takes_long(call))
-        except CannotMeet as unmet:
+        except inference.CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
         await self.count(call, card, written.usage)
         if not isinstance(effect, StreamEffect):
@@ -153,7 +144,7 @@ class Runs:
 def _takes_long(call: Call) -> bool:
     """Whether an answer may take so long that the event loop is not to wait for it: a value of a schema is sought."""
     inputs = call.inputs
-    return len(call.body) > LARGE_BODY or schema_wanted(inputs) is not None or "tools" in inputs
+    return len(call.body) > LARGE_BODY or inference.schema_wanted(inputs) is not None or "tools" in inputs
 
 
 def _has_requests(call: Call, card: ModelCard) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workersai_emulator.effects import OPERATIONS
 from workersai_emulator.rules import Rules
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 PAGE = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(NamedTuple):
     """A list of rules with what it touches and what a client sees of it, each in a few words."""
 
     name: str

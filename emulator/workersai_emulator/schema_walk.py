@@ -9,7 +9,7 @@ down. All of it is how the service's own validator behaves. Facts: `input.valida
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from workersai_emulator.javascript import (
     UNDEFINED,
@@ -39,7 +39,7 @@ class InputRefused(ValueError):
         return str(self.args[0])
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Walk:
     """What the nodes of one validation share: the body, the complaints so far, the paths that are evaluated.
 
@@ -53,8 +53,7 @@ class Walk:
     evaluated: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where in the schema a node stands, as far as its behaviour depends on that.
 
     At the root, also within its alternatives, a list of alternatives without a match refuses; within any list,
@@ -83,20 +82,22 @@ class Node(Protocol):
         """Return how often the value at `path` ("" for the body) matched, or raise InputRefused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(NamedTuple):
     """A subschema that is missing, such as an array's `items`: whatever gets here is refused."""
 
     place: Place
-    silent: ClassVar[bool] = False
+
+    @property
+    def silent(self) -> bool:
+        """See `Node`."""
+        return False
 
     def check(self, value: Any, path: str, walk: Walk) -> int:
         """Refuse."""
         raise self.place.refuse(f"No schema for path '{path or '/'}'", walk)
 
 
-@dataclass(frozen=True, slots=True)
-class Alternatives:
+class Alternatives(NamedTuple):
     """`oneOf`, which is exclusive, and `anyOf`. Matches are added up over the arms; an array may give many.
 
     `oneOf` stops at the first arm after which there are several or none, so that an arm which gives 0 without a
@@ -128,8 +129,7 @@ class Alternatives:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(NamedTuple):
     """`allOf`: all its members merged into one schema, which must pass before the rest is looked at."""
 
     place: Place
@@ -149,14 +149,17 @@ class Conditions:
         return self.rest.check(value, path, walk)
 
 
-@dataclass(frozen=True, slots=True)
-class Unless:
+class Unless(NamedTuple):
     """`not`: its schema must refuse; that it merely does not match is not enough."""
 
     place: Place
     banned: Node
     rest: Node
-    silent: ClassVar[bool] = False
+
+    @property
+    def silent(self) -> bool:
+        """See `Node`."""
+        return False
 
     def check(self, value: Any, path: str, walk: Walk) -> int:
         """Return what the rest of the schema gives."""
@@ -167,8 +170,7 @@ class Unless:
         raise self.place.refuse(f"not at '{path or '/'}' not met", walk)
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(NamedTuple):
     """`type: array`. Strings and binary arrays are not gone through: `rest` judges them as one value.
 
     Whatever else is there is gone through, objects by their keys; what has no items gives 0. `by_looks` says
@@ -247,8 +249,7 @@ def _texts_alike(items: list[Any], name: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class OtherProperties:
+class OtherProperties(NamedTuple):
     """`additionalProperties` and `unevaluatedProperties`: what becomes of the properties not known by then.
 
     `node` is None where the schema is `false`, which refuses them. Otherwise each is validated as if its
@@ -278,8 +279,7 @@ class OtherProperties:
         return matches
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyCount:
+class PropertyCount(NamedTuple):
     """`minProperties` and `maxProperties`, which count those of the whole body, wherever they stand."""
 
     place: Place
@@ -304,8 +304,7 @@ class PropertyCount:
         return length(body) if isinstance(body, (list, str)) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Properties:
+class Properties(NamedTuple):
     """`type: object`, or anything with `properties`. A value that is no object just has none of them.
 
     `required` asks for properties that matched, not for those that are there.
@@ -314,15 +313,15 @@ class Properties:
     place: Place
     properties: tuple[tuple[str, Node, bool], ...]  # name, node, whether to skip it where an object lacks it
     required: tuple[str, ...]
-    count: PropertyCount | None
+    property_count: PropertyCount | None
     additional: OtherProperties | None
     unevaluated: OtherProperties | None
     silent: bool
 
     def check(self, value: Any, path: str, walk: Walk) -> int:
         """Return 1 if any property matched, else 0."""
-        if self.count is not None:
-            self.count.check(path, walk)
+        if self.property_count is not None:
+            self.property_count.check(path, walk)
         matched = self._matched(value, path, walk)
         matches, evaluated = len(matched), walk.evaluated
         if self.additional is not None:
@@ -355,8 +354,7 @@ def _places(path: str, names: list[str]) -> set[str]:
     return {f"{path}/{name}" for name in names}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """`const` or `enum`: the values let through, and the words of the complaint around value and path."""
 
     allowed: frozenset[object]
@@ -364,8 +362,7 @@ class Choice:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """One limit on values of the right type, and the words of the complaint around the path."""
 
     holds: Callable[[Any], bool]
@@ -373,8 +370,7 @@ class Bound:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A value judged by itself: `const`, `enum`, `type`, then the bounds that belong to the type.
 
     `type` is whatever the schema says, which no value has unless it is one type's name. `settled` says that a
@@ -388,7 +384,11 @@ class Value:
     type: object
     type_printed: str
     bounds: tuple[Bound, ...]
-    silent: ClassVar[bool] = True
+
+    @property
+    def silent(self) -> bool:
+        """See `Node`."""
+        return True
 
     def check(self, value: Any, path: str, walk: Walk) -> int:
         """Return 1, or 0 for what is not there."""

@@ -7,8 +7,7 @@ running:hold, failed:3040            until told to go on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from workersai_contracts import error
 from workersai_emulator.clock import format_duration, parse_duration
@@ -26,8 +25,7 @@ NAMED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One step of a life: a state, and what it lasts; with none of the three it lasts until told to go on.
 
     `polls` counts polls that see it, `seconds` is time on the account's clock. A `failed` step names its
@@ -49,8 +47,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(NamedTuple):
     """The steps of a life; only the last is final."""
 
     steps: tuple[Step, ...]

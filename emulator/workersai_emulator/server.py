@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from workersai_emulator import __version__
-from workersai_emulator.api import rest
-from workersai_emulator.api.arrival import Arrival
-from workersai_emulator.api.binding import Binding
-from workersai_emulator.api.control import PREFIX as CONTROL_PREFIX
-from workersai_emulator.api.control import Control
+from workersai_emulator.api.dialects import CONTROL_PREFIX, Dialects
 from workersai_emulator.api.exchange import Exchange
 from workersai_emulator.api.guard import Guard
-from workersai_emulator.api.remote_proxy import RemoteProxy
 from workersai_emulator.api.reply import Reply, json_reply
-from workersai_emulator.api.rest import Rest
-from workersai_emulator.api.worker import Worker, worker_model
 from workersai_emulator.clock import pause, stopwatch
 from workersai_emulator.connection import SERVER, Connections
-from workersai_emulator.ids import DEVELOPMENT_ACCOUNT, new_seed, ray
+from workersai_emulator.ids import new_seed, ray
 from workersai_emulator.metrics import CONTENT_TYPE as METRICS_TYPE
 from workersai_emulator.metrics import Metrics
 from workersai_emulator.service import Service
@@ -35,6 +29,7 @@ from workersai_emulator.whole import Whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workersai_emulator.api.control import Control
     from workersai_emulator.api.replay import Replay
     from workersai_emulator.options import Options
 
@@ -53,14 +48,8 @@ class Server:
         self._store = store_of(options)
         seed = new_seed() if options.seed is None else options.seed
         self._service = Service(self._store, options.settings, seed, options.scenarios)
-        self._rest = Rest(self._service, options.tokens)
-        self._worker = Worker(self._service, worker_model(options.worker_model))
-        self._binding = Binding(self._service, self._rest)
-        self._remote_proxy = RemoteProxy(self._binding, options.tokens)
-        self._control = Control(self._service, __version__)
+        self._dialects = Dialects(self._service, options.tokens, options.worker_model)
         self._replay = _replay_of(options)
-        if self._replay is not None:
-            self._control.resets.append(self._replay.rewind)
         self._guard = Guard(options)
         self._metrics = Metrics(self._service)
         self._on_exchange = on_exchange
@@ -72,6 +61,13 @@ class Server:
     def seed(self) -> int:
         """What ids and orders are drawn from; where a state was kept, its own once the server has started."""
         return self._service.seed
+
+    @cached_property
+    def _control(self) -> Control:
+        from workersai_emulator.api.control import Control
+
+        resets = () if self._replay is None else (self._replay.rewind,)
+        return Control(self._service, __version__, resets)
 
     async def start(self) -> None:
         """Listen. Raises OSError when the address cannot be had, and ValueError for a state that can't be opened."""
@@ -162,23 +158,9 @@ class Server:
             if isinstance(replayed, Reply):
                 return replayed
             request = replayed
-        return await self._emulated(request, path, query, exchange)
-
-    async def _emulated(self, request: web.BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
         if path.startswith(CONTROL_PREFIX):
             return await self._control.answer(request, path, query)
-        if self._remote_proxy.takes(request.headers, path, query):
-            exchange.dialect = "binding"
-            return await self._remote_proxy.answer(request, path, exchange)
-        if self._binding.takes(path):
-            exchange.dialect = "binding"
-            arrival = Arrival(request, request.method, path, query, request.headers, DEVELOPMENT_ACCOUNT)
-            return await self._binding.answer(arrival, exchange)
-        if not path.startswith(rest.PREFIXES) and self._worker.takes(request.method, path):
-            exchange.dialect = "worker"
-            return await self._worker.answer(request, path, exchange)
-        exchange.dialect = "rest"
-        return await self._rest.answer(request, path, query, exchange)
+        return await self._dialects.answer(request, path, query, exchange)
 
     async def _write(self, request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
         headers = {"Server": SERVER}

@@ -5,7 +5,6 @@ Nothing here knows HTTP; every dialect of the wire comes through `Service.run`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,6 @@ from workersai_emulator.finished import chosen_answer
 from workersai_emulator.ids import chance
 from workersai_emulator.json_text import loads
 from workersai_emulator.limits import check_allowance, check_tokens
-from workersai_emulator.listing import listed
 from workersai_emulator.outcome import FailedStatus, Pending, Queued, Replayed, Result, Spoiled
 from workersai_emulator.refusals import Refused
 from workersai_emulator.rules import Rule, Rules, mentions
@@ -93,6 +91,8 @@ class Service:
 
     async def _answer_call(self, call: Call, card: ModelCard | None, effect: Effect | None) -> Answered:
         if card is None:
+            from workersai_emulator.listing import listed
+
             listing = partial(listed, call.listing, call.inputs, call.account.clock.now())
             return await self.workbench.aside(listing, large=True)  # the first one reads all cards
         if call.operation == "poll":
@@ -233,7 +233,7 @@ class Service:
         if answer == "queued":
             return Pending("queued", wanted)
         row = error("poll.unknown")
-        raise Refused(row if answer == "refused" else replace(row, status=404))
+        raise Refused(row if answer == "refused" else row._replace(status=404))
 
     def _failed(self, settings: Settings, refused: Refused) -> FailedStatus:
         if settings.assumed("batch.failed") == "status":

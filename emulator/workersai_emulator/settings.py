@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from workersai_contracts import assumptions, model
 from workersai_emulator.scripts import Script
@@ -39,17 +39,18 @@ _DEFAULTS: Final[Mapping[str, Limit]] = {
     "daily_neurons": None,
 }
 
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
 KEYS = ("script", "scripts", "assumptions", "limits", "plan", "worker_binding")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What holds where no rule says otherwise; what one layer leaves out, the layer below it says."""
 
     script: Script | None = None
-    scripts: Mapping[str, Script] = field(default_factory=dict)
-    assumptions: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, Limit] = field(default_factory=dict)
+    scripts: Mapping[str, Script] = _NOTHING
+    assumptions: Mapping[str, str] = _NOTHING
+    limits: Mapping[str, Limit] = _NOTHING
     plan: Plan | None = None
     worker_binding: bool | None = None
 
@@ -106,7 +107,7 @@ class Settings:
 
     def assume(self, chosen: Mapping[str, str]) -> Settings:
         """These settings with some open facts answered otherwise."""
-        return replace(self, assumptions={**self.assumptions, **chosen})
+        return self._replace(assumptions={**self.assumptions, **chosen})
 
     def assumed(self, fact_id: str) -> str:
         """Which alternative of an open fact holds."""

@@ -5,9 +5,9 @@ A day is a UTC day on the account's own clock, a minute one of its minutes. Fact
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +24,7 @@ Plan = Literal["free", "paid"]
 PLANS: tuple[Plan, ...] = ("free", "paid")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelUsage:
+class ModelUsage(NamedTuple):
     """What one model was used for: runs and batches, their tokens, and their neurons.
 
     `unpriced` says that nothing is published of the model's rate, and that its neurons count 0.
@@ -37,7 +36,8 @@ class ModelUsage:
     neurons: float = 0.0
     unpriced: bool = False
 
-    def __add__(self, other: ModelUsage) -> ModelUsage:
+    def plus(self, other: ModelUsage) -> ModelUsage:
+        """What both came to."""
         return ModelUsage(
             self.requests + other.requests,
             self.prompt_tokens + other.prompt_tokens,
@@ -57,8 +57,7 @@ class ModelUsage:
         return {**shown, "unpriced": True} if self.unpriced else shown
 
 
-@dataclass(frozen=True, slots=True)
-class DayTotal:
+class DayTotal(NamedTuple):
     """A day of use. `cost_usd` is what a live account would pay on the paid plan beyond the free allocation.
 
     `day` is its date, `allocation` the neurons that are free in it, and `left` what is left of them.
@@ -69,7 +68,7 @@ class DayTotal:
     allocation: int = ALLOCATION
     neurons: float = 0.0
     cost_usd: float = 0.0
-    models: Mapping[str, ModelUsage] = field(default_factory=dict)
+    models: Mapping[str, ModelUsage] = MappingProxyType({})
 
     @classmethod
     def of(
@@ -123,7 +122,7 @@ class DayUsage:
         neurons = neurons_of(card, prompt_tokens, completion_tokens)
         used = ModelUsage(1, prompt_tokens, completion_tokens, neurons or 0.0, neurons is None)
         today = self.today
-        today[card.name] = today.get(card.name, ModelUsage()) + used
+        today[card.name] = today.get(card.name, ModelUsage()).plus(used)
 
     @property
     def neurons(self) -> float:
@@ -140,7 +139,7 @@ class DayUsage:
 
     def counts(self) -> list[Any]:
         """The day and what was used in it, as JSON that `go_on` reads."""
-        return [self._day, {name: astuple(used) for name, used in self._models.items()}]
+        return [self._day, {name: [*used] for name, used in self._models.items()}]
 
     def go_on(self, counts: Sequence[Any]) -> None:
         """Go on from what was counted."""
@@ -188,7 +187,7 @@ def together(days: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
     total: dict[str, ModelUsage] = {}
     for models in days:
         for name, used in models.items():
-            total[name] = total.get(name, ModelUsage()) + used
+            total[name] = total.get(name, ModelUsage()).plus(used)
     return total
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from workersai_emulator.javascript import (
@@ -52,7 +52,7 @@ Schema = Mapping[str, Any]
 _LOOKS_KEPT: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Validator:
     """A compiled input schema.
 
@@ -130,7 +130,7 @@ def _alternatives(schema: Schema, place: Place) -> Node | None:
     word = next((word for word in ("oneOf", "anyOf") if word in schema), None)
     if word is None:
         return None
-    within = replace(place, listed=True, carrying=False)
+    within = place._replace(listed=True, carrying=False)
     arms = tuple(_arm(schema, arm, within) for arm in schema[word])
     return Alternatives(
         place, word == "oneOf", arms, silent=not place.root and all(arm.silent for arm in arms)
@@ -143,7 +143,7 @@ def _conditions(schema: Schema, place: Place) -> Node | None:
     merged: dict[str, Any] = {}
     for condition in schema["allOf"]:
         merged.update(condition if isinstance(condition, Mapping) else {})
-    required = _arm(schema, merged, replace(place, carrying=True))
+    required = _arm(schema, merged, place._replace(carrying=True))
     rest = _judged(schema, place)
     return Conditions(place, required, rest, silent=required.silent and rest.silent)
 
@@ -155,7 +155,7 @@ def _judged(schema: Schema, place: Place) -> Node:
         whole = _value(schema, place)
     if schema.get("type") != "array":
         return whole
-    item = _compile(schema.get("items"), replace(place, root=False))
+    item = _compile(schema.get("items"), place._replace(root=False))
     return Items(
         item, whole, silent=True, by_looks=not place.carrying and _spares_long_texts(schema.get("items"))
     )
@@ -183,7 +183,7 @@ def _has_properties(schema: Schema) -> bool:
 
 
 def _properties(schema: Schema, place: Place) -> Properties:
-    within = replace(place, root=False)
+    within = place._replace(root=False)
     entries = schema.get("properties") or {}
     nodes = {name: _compile(entries[name], within) for name in own_keys(entries)}
     count = None

@@ -7,9 +7,8 @@ on a bad day, a note is worth knowing; a verdict is clean without errors and war
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,8 +33,7 @@ _DAY_SECONDS = 86_400
 Severity = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that the client did: what it is called, what shows it, and what to do instead.
 
     `seqs` are the numbers of the exchanges in the journal that show it.
@@ -63,8 +61,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """All findings, the gravest first."""
 
     findings: tuple[Finding, ...]

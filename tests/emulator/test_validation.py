@@ -259,6 +259,21 @@ def test_looking_alike_changes_no_verdict(card: ModelCard, items: list[object]) 
     assert verdicts[0] == verdicts[1]
 
 
+BODIES = st.builds(
+    lambda key, items: {key: items}, st.sampled_from(["requests", "text", LONG]), st.lists(ITEMS, max_size=3)
+)
+
+
+@pytest.mark.parametrize("card", [models()[name] for name in QUEUEING], ids=QUEUEING)
+@given(bodies=st.lists(BODIES | ITEMS, max_size=6))
+def test_what_was_found_good_before_changes_no_verdict(card: ModelCard, bodies: list[object]) -> None:
+    root = validator_for(card).root
+    kept = Validator(root, by_looks=True)
+    assert [complaint(kept, body) for body in bodies] == [
+        complaint(Validator(root, by_looks=False), body) for body in bodies
+    ]
+
+
 @pytest.mark.parametrize(
     "judging",
     [

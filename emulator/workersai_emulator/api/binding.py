@@ -6,9 +6,8 @@ Nothing here looks at Host, which is `workers-binding.ai` whatever the address. 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from workersai_contracts import model
@@ -25,7 +24,7 @@ from workersai_emulator.api.wishes import account_meant, wishes
 from workersai_emulator.calls import Call
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import exchange_id
-from workersai_emulator.inference import Event
+from workersai_emulator.inference.event import Event
 from workersai_emulator.json_text import dumps
 from workersai_emulator.outcome import Listed, Queued, Result, Streamed
 from workersai_emulator.refusals import Refused
@@ -50,8 +49,7 @@ _QUEUE_IN_INPUTS = "queueRequest is in the inputs, where the service ignores it;
 _NO_WEBSOCKET = "a model's WebSocket is not emulated; run it without options.websocket"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """One request of the binding on its way through: whose it is, and its number and id with Workers AI."""
 
     arrival: Arrival
@@ -94,11 +92,6 @@ class Binding:
         self._rest = rest
         self._gateway = BindingGateway(service.accounts.journal)
         self._markdown = BindingMarkdown(service.workbench)
-
-    @staticmethod
-    def takes(path: str) -> bool:
-        """Whether this is one of the paths that the binding asks for."""
-        return path in {_RUN, _MODELS} or path.startswith((_GATEWAY, _MARKDOWN))
 
     async def answer(self, arrival: Arrival, exchange: Exchange) -> Reply:
         """Answer one request to one of the paths."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 from workersai_emulator.api.body import BadBody, read_body
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 OPTIONS_BYTES: Final = 65_536
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """The inputs, the options, and the inputs' own bytes; `raw` where they came as a stream."""
 
     inputs: Any

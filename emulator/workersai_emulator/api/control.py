@@ -28,6 +28,7 @@ from urllib.parse import parse_qsl, unquote
 from workersai_contracts import error, facts
 from workersai_emulator.accounts import Account, Defaults, is_account_id
 from workersai_emulator.api.body import BadBody, read_body
+from workersai_emulator.api.dialects import CONTROL_PREFIX
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
 from workersai_emulator.batches import ACTIONS
 from workersai_emulator.clock import Clock, format_time, parse_duration, parse_time
@@ -41,7 +42,7 @@ from workersai_emulator.usage import ALLOCATION, DayTotal, date_of, together
 from workersai_emulator.verdict import Verdict, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from aiohttp.web import BaseRequest
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from workersai_emulator.store import Batch, Told
     from workersai_emulator.verdict import Finding
 
-PREFIX = "/__emulator__/"
 BODY_LIMIT = 1_000_000
 WAIT_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 60.0
@@ -70,11 +70,13 @@ class _Fault(Exception):
 class Control:
     """Answers the control plane's requests."""
 
-    def __init__(self, service: Service, version: str) -> None:
+    def __init__(
+        self, service: Service, version: str, resets: Iterable[Callable[[str | None], None]] = ()
+    ) -> None:
         self._service = service
         self._store = service.accounts.store
         self._version = version
-        self.resets: list[Callable[[str | None], None]] = []
+        self._resets = tuple(resets)
         self._routes: dict[str, dict[str, Callable[[Said, str], Awaitable[Reply]]]] = {
             "health": {"GET": self._health},
             "reset": {"POST": self._reset},
@@ -95,7 +97,7 @@ class Control:
 
     async def answer(self, request: BaseRequest, path: str, query: str) -> Reply:
         """Answer one request; what cannot be carried out is told in one line."""
-        name, slash, item = path[len(PREFIX) :].partition("/")
+        name, slash, item = path[len(CONTROL_PREFIX) :].partition("/")
         methods = self._routes.get(name + slash)
         if methods is None or (slash and not item):
             known = ", ".join(route for route in self._routes if not route.endswith("/"))
@@ -119,7 +121,7 @@ class Control:
         account_id = None if (account := await self._account(said)) is None else account.id
         _only(said, ())
         await self._service.accounts.reset(account_id)
-        for reset in self.resets:
+        for reset in self._resets:
             reset(account_id)
         return Reply(204, b"")
 

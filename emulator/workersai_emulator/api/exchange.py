@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Slip = Literal["queue-in-body", "bare-body", "reference-in-contexts"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Exchange:
     """What is known of one exchange; the dialect fills it in while it answers, and the journal when it is over.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workersai_emulator.api.envelopes import ai_error, edge_refusal, retry_after
 from workersai_emulator.api.reply import Reply
-from workersai_emulator.inference import Event
+from workersai_emulator.inference.event import Event
 from workersai_emulator.json_text import dumps
 
 if TYPE_CHECKING:

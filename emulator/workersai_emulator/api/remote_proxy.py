@@ -5,14 +5,14 @@ The real address and headers come in headers; the body and the reply are the bin
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from workersai_emulator.accounts import is_account_id
 from workersai_emulator.api import envelopes
 from workersai_emulator.api.arrival import Arrival
 from workersai_emulator.api.authorization import authorize
+from workersai_emulator.api.dialects import FORWARDED_HEADER, OLD_PROXY_PATH, URL_HEADER, is_bindings
 from workersai_emulator.api.reply import Reply, tool_refusal
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT
 from workersai_emulator.refusals import Refused
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from workersai_emulator.api.exchange import Exchange
     from workersai_emulator.api_tokens import Token
 
-URL_HEADER: Final = "MF-URL"
-FORWARDED_HEADER: Final = "X-Forwarded"
 _HEADER_PREFIX = "mf-header-"
-_OLD_PATH = re.compile("/client/v4/accounts/([^/]+)/ai/run/proxy")
 _NO_RPC = "the AI binding is served over HTTP here; calls over RPC, such as aiSearch(), are not emulated"
 
 
@@ -40,16 +37,9 @@ class RemoteProxy:
         self._binding = binding
         self._tokens = tokens
 
-    @staticmethod
-    def takes(headers: Mapping[str, str], path: str, query: str) -> bool:
-        """Whether a binding's request is carried in this one, or a socket for such calls is asked for."""
-        if URL_HEADER in headers or (FORWARDED_HEADER in headers and _OLD_PATH.fullmatch(path)):
-            return True
-        return "Upgrade" in headers and "MF-Binding=" in query
-
     async def answer(self, request: BaseRequest, path: str, exchange: Exchange) -> Reply:
         """Answer the request that is carried in this one."""
-        old = _OLD_PATH.fullmatch(path) if FORWARDED_HEADER in request.headers else None
+        old = OLD_PROXY_PATH.fullmatch(path) if FORWARDED_HEADER in request.headers else None
         if old is not None:
             return await self._answer_old(request, old[1], exchange)
         if URL_HEADER not in request.headers:
@@ -75,7 +65,7 @@ class RemoteProxy:
         except ValueError as fault:
             return tool_refusal(400, f"{url!r} is no address that a binding asks for: {fault}")
         exchange.path = parts.path
-        if not self._binding.takes(parts.path):
+        if not is_bindings(parts.path):
             refused = Refused("route.none")
             exchange.code, exchange.why = refused.row.code, f"{parts.path} is no path of the AI binding"
             return envelopes.edge_refusal(refused)

@@ -10,7 +10,7 @@ from workersai_contracts.asked import asked_now
 from workersai_contracts.passing import Request
 from workersai_contracts.recording import account_in, credentials_of
 from workersai_emulator.api.body import BadBody, read_body
-from workersai_emulator.api.control import PREFIX as CONTROL_PREFIX
+from workersai_emulator.api.dialects import CONTROL_PREFIX
 from workersai_emulator.api.observing import client_of
 from workersai_emulator.api.reply import Reply, json_reply, tool_refusal
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT

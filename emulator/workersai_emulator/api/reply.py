@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workersai_emulator.effects import Spoiling
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Reply:
     """A status, headers, and a body that is whole or comes in pieces.
 

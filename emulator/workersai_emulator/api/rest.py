@@ -19,7 +19,7 @@ from workersai_emulator.api.wishes import wishes
 from workersai_emulator.calls import Call, Form
 from workersai_emulator.finished import Finished
 from workersai_emulator.ids import DEVELOPMENT_TOKEN, exchange_id
-from workersai_emulator.inference import Event
+from workersai_emulator.inference.event import Event
 from workersai_emulator.json_text import loads
 from workersai_emulator.outcome import Queued, Result, Streamed
 from workersai_emulator.refusals import Refused, refused_input

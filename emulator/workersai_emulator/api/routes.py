@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from workersai_emulator.accounts import is_account_id
@@ -45,8 +44,7 @@ _GETS: Final[dict[str, Surface]] = {
 _NOTHING_BEHIND: Final = frozenset({"v1/models"})
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """Whose request it is, what it is for, and the model where the path names it."""
 
     account_id: str

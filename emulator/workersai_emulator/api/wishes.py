@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from workersai_emulator.accounts import is_account_id
 from workersai_emulator.scenarios import scenario
@@ -17,8 +16,7 @@ SCENARIO_HEADER = "x-emulator-scenario"
 ACCOUNT_HEADER = "x-emulator-account"
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
+class Wishes(NamedTuple):
     """The script of the batch that the request makes, and the scenario that the request meets."""
 
     script: Script | None = None

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from workersai_contracts import model
 from workersai_emulator.api.body import BadBody, read_body
 from workersai_emulator.api.observing import arrived, observe
 from workersai_emulator.api.outcomes import rendered
@@ -58,13 +57,6 @@ class Worker:
     def __init__(self, service: Service, model_name: str) -> None:
         self._service = service
         self._model = model_name
-
-    @staticmethod
-    def takes(method: str, path: str) -> bool:
-        """Whether this is one of the Worker's routes."""
-        if path in {"/", "/batch"}:
-            return method == ("GET" if path == "/" else "POST")
-        return method == "GET" and path.startswith("/batch/") and "/" not in path[len("/batch/") :]
 
     async def answer(self, request: BaseRequest, path: str, exchange: Exchange) -> Reply:
         """Answer one request to one of the routes."""
@@ -166,14 +158,6 @@ class Worker:
             "note": "AI binding unavailable; returning demo poll results",
             "responses": [{"id": 0, "success": True, "result": {"data": [0.1, 0.2, 0.3]}}],
         }
-
-
-def worker_model(named: str | None) -> str:
-    """The model that the Worker runs; blank counts as unset. Raises ValueError for one that nobody knows."""
-    name = (named or "").strip() or "@cf/baai/bge-m3"
-    if model(name) is None:
-        raise ValueError(f"--worker-model: {name!r} is no model of this emulator")
-    return name
 
 
 async def _answered(exchange: Exchange, queue: bool, outcome: Answered) -> Reply:

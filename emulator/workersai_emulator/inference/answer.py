@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from workersai_emulator.inference.tokens import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a model answers to one item: its synchronous output, and the tokens it took.
 
     The output is JSON, or the bytes of what `content_type` says. Fact: `poll.item`.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workersai_emulator.inference.inputs import prompt_of, text_of, whole_number
 from workersai_emulator.inference.json_mode import object_for, schema_wanted
@@ -23,8 +22,7 @@ _SAFE: Final = "safe"
 _VERDICT: Final = {"safe": True, "categories": []}
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """What a model has written: a text, or JSON mode's value, or None beside tool calls.
 
     `finish` is why it ended, in OpenAI's words: `stop`, `length` at the token limit, `tool_calls`.

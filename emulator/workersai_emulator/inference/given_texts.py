@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from workersai_emulator.inference.inputs import text_of
 from workersai_emulator.inference.tokens import estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """One text to embed, and how many tokens it has."""
 
     text: str

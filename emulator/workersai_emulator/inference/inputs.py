@@ -8,8 +8,7 @@ its JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workersai_emulator.json_text import dumps
 
@@ -108,8 +107,7 @@ def listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else [value]
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(NamedTuple):
     """What a text model is told: all texts in order, and the one that it is to answer."""
 
     texts: list[str]

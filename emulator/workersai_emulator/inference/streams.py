@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workersai_emulator.inference.chosen import NOTHING, read_chosen
+from workersai_emulator.inference.event import Event
 from workersai_emulator.inference.forms import (
     Form,
     chat_calls,
@@ -38,16 +38,7 @@ ARGUMENT_CHARACTERS: Final = 12
 _PADDING = "abdefghijklmnoprstuvxyz1234567890"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a stream: the JSON text of its `data:` line, and its name where it has one."""
-
-    data: bytes
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(NamedTuple):
     """The events of a stream in order, made when they are asked for, and the tokens it takes.
 
     The `[DONE]` at its end is not among them.

@@ -6,8 +6,7 @@ Fact: `sync.tool-calls`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from workersai_emulator.inference.bounded import Bounds
 from workersai_emulator.inference.json_mode import CannotMeet, value_for
@@ -24,16 +23,14 @@ _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _WORDS = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(NamedTuple):
     """One tool on offer: its name, and the JSON Schema of its arguments."""
 
     name: str
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """One call that the model asks for; the arguments are a JSON value, an object as a rule."""
 
     name: str

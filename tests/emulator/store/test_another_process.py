@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -210,7 +209,7 @@ def lives(draw: st.DrawFn) -> Any:
 def test_any_batch_is_read_as_it_was_written(life: Any, outputs: Any, failures: Any) -> None:
     batch = Batch(A, "r", 7, M3, "bare", 1, 10**7, 1.1, life, outputs, failures)
     assert read_batch(A, "r", written_submit(batch), written_life(batch.life)) == batch
-    assert read_batch(A, "r", written_submit(replace(batch, life=hold(life))), written_life(life)) == batch
+    assert read_batch(A, "r", written_submit(batch.lived(hold(life))), written_life(life)) == batch
 
 
 @pytest.mark.parametrize(

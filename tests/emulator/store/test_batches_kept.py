@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 
@@ -60,7 +59,7 @@ async def test_batch_and_its_bytes_come_back_as_they_were_put(store: Store) -> N
 async def test_life_with_its_entries_and_decision_comes_back(store: Store) -> None:
     put = batch(1)
     await store.put(put, b"")
-    decided = replace(put, life=decide(put.life, Step("failed", error="3040"), 1234.5678))
+    decided = put.lived(decide(put.life, Step("failed", error="3040"), 1234.5678))
     assert await store.poll(ACCOUNT, put.request_id, lambda _: decided) == decided
     assert await store.get(put.key) == decided
 
@@ -230,4 +229,4 @@ def test_batch_expires_a_day_after_its_end_or_its_submit(
     script: str, ended: float | None, expires: float
 ) -> None:
     life = begin(Script.parse(script), 1000.0 if ended is None else ended)
-    assert replace(batch(1), life=life).expires_at() == expires
+    assert batch(1).lived(life).expires_at() == expires
