@@ -1,13 +1,13 @@
 """The reply of a finished batch, computed in slices when it is asked for.
 
-A slice is what some sixteen texts make; each is computed in the worker thread while the one before it is
-written, so that no poll of anybody else waits for more than a slice.
+A slice is what some texts make; each is computed in the worker thread while the one before it is written, piece by
+piece, so that no poll of anybody else waits for more than a piece.
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workersai_contracts import error
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from workersai_emulator.workbench import Workbench
 
 SLICE_TEXTS = 16
+#: The same of vectors, which are computed together: the more there are, the less the two threads wait for each other.
+SLICE_VECTORS = 128
+#: How much of a reply is written in one go, about: meanwhile, nobody else's is.
+PIECE_BYTES = 1 << 18
 #: How many texts may be gone through before a reply begins: they take some 20 ms.
 FORESEEN_TEXTS = 1000
 
@@ -44,30 +48,30 @@ class Bill:
             self.neurons = await count(usage)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Finished:
     """A finished batch: its items in the order in which they are told, and how to compute them.
 
+    `unread` gives both; those of a large batch are not read before its reply has begun. `outputs` and `failures` are
+    what rules chose for items.
     Facts: `poll.done`, `poll.item`, `poll.order`, `poll.reference`, `poll.usage`.
     """
 
     card: ModelCard
-    requests: Sequence[Any]
-    order: Sequence[int]
+    unread: Callable[[], tuple[Sequence[Any], Sequence[int]]] | None
     settings: Settings
     workbench: Workbench
-    outputs: Mapping[int, bytes] = field(default_factory=dict)
-    failures: Mapping[int, str] = field(default_factory=dict)
-    bill: Bill = field(default_factory=Bill)
+    outputs: Mapping[int, bytes]
+    failures: Mapping[int, str]
+    bill: Bill
+    requests: Sequence[Any] = ()
+    order: Sequence[int] = ()
 
-    def with_choices(
-        self,
-        outputs: Mapping[int, bytes],
-        failures: Mapping[int, str],
-        count: Callable[[Usage], Awaitable[float | None]] | None,
-    ) -> Finished:
-        """The same with what rules chose for items, and who counts the usage."""
-        return replace(self, outputs=outputs, failures=failures, bill=Bill(count))
+    async def read(self, *, large: bool) -> None:
+        """Read the items, unless they were read."""
+        unread, self.unread = self.unread, None
+        if unread is not None:
+            self.requests, self.order = await self.workbench.aside(unread, large=large)
 
     @property
     def small(self) -> bool:
@@ -93,17 +97,25 @@ class Finished:
         status = b'"status":"completed",' if self.settings.assumed("done.status") == "completed" else b""
         key = b"results" if self.settings.assumed("done.shape") == "results" else b"responses"
         yield status + b'"%b":[' % key
-        usage, comma = inference.Usage(0, 0), b""
-        jobs: Iterator[Callable[[], tuple[bytes, Usage]]] = (self._job(slice_) for slice_ in self._slices())
-        async for items, used in self.workbench.one_ahead(jobs):
+        await self.read(large=True)
+        usage, begin = inference.Usage(0, 0), len(b",")
+        jobs: Iterator[Callable[[], tuple[list[bytes], Usage]]] = (
+            self._job(slice_) for slice_ in self._slices()
+        )
+        async for pieces, used in self.workbench.one_ahead(jobs):
             usage += used
-            yield comma + items
-            comma = b","
+            for piece in pieces:
+                yield piece[begin:]
+                begin = 0
         await self.bill.settle(usage)
         yield b"]," + b'"usage":' + dumps(usage.as_json())
 
     def _has_at_most(self, texts: int) -> bool:
-        return len(self.requests) <= texts and sum(map(self._cost, self.requests)) <= texts
+        return (
+            self.unread is None
+            and len(self.requests) <= texts
+            and sum(map(self._cost, self.requests)) <= texts
+        )
 
     def _foreseen(self) -> Usage:
         """The usage of a batch of vectors, for which nothing is written."""
@@ -114,12 +126,13 @@ class Finished:
         return usage
 
     def _slices(self) -> Iterator[list[int]]:
+        most = SLICE_VECTORS if self.card.answers == "embedding" else SLICE_TEXTS
         chosen: list[int] = []
         texts = 0
         for index in self.order:
             chosen.append(index)
             texts += self._cost(self.requests[index])
-            if texts >= SLICE_TEXTS:
+            if texts >= most:
                 yield chosen
                 chosen, texts = [], 0
         if chosen:
@@ -128,22 +141,33 @@ class Finished:
     def _cost(self, item: Any) -> int:
         return max(1, inference.cost(self.card, item)) if isinstance(item, dict) else 1
 
-    def _job(self, indexes: list[int]) -> Callable[[], tuple[bytes, Usage]]:
+    def _job(self, indexes: list[int]) -> Callable[[], tuple[list[bytes], Usage]]:
         return lambda: self._compute(indexes)
 
-    def _compute(self, indexes: list[int]) -> tuple[bytes, Usage]:
+    def _compute(self, indexes: list[int]) -> tuple[list[bytes], Usage]:
+        """The items of a slice, each with a comma in front of it, in pieces to be written."""
+        key = b"index" if self.settings.assumed("done.shape") == "results" else b"id"
         refusals = {index: self._refusal(index) for index in indexes}
         asked = [index for index in indexes if refusals[index] is None and index not in self.outputs]
         computed = dict(zip(asked, self._computed(asked), strict=True))
-        usage, items = inference.Usage(0, 0), []
+        usage, pieces = inference.Usage(0, 0), []
+        parts: list[bytes] = []
+        size = 0
         for index in indexes:
-            came = refusals[index] or computed.get(index) or self._chosen(index)
+            came = refusals[index] or computed.pop(index, None) or self._chosen(index)
             if isinstance(came, Refused):
-                items.append(self._item(index, b"{}", came))
-                continue
-            usage += came.usage
-            items.append(self._item(index, _as_json(came), None))
-        return b",".join(items), usage
+                result, ending = b"{}", self._told(came)
+            else:
+                usage += came.usage
+                result, ending = _as_json(came), b'"success":true'
+            parts += (b',{"%b":%d,"result":' % (key, index), result, b"," + ending, self._reference(index))
+            size += len(result)
+            if size >= PIECE_BYTES:
+                pieces.append(b"".join(parts))
+                parts, size = [], 0
+        if parts:
+            pieces.append(b"".join(parts))
+        return pieces, usage
 
     def _computed(self, indexes: list[int]) -> Sequence[Answer | Refused]:
         """What the model makes of these items; together where they have vectors, else one by one."""
@@ -171,33 +195,18 @@ class Finished:
             return refused
         return None
 
-    def _item(self, index: int, result: bytes, refusal: Refused | None) -> bytes:
-        key = b"index" if self.settings.assumed("done.shape") == "results" else b"id"
+    def _reference(self, index: int) -> bytes:
+        """The end of an item. Fact: `poll.reference`."""
         request = self.requests[index]
         reference = request.get("external_reference") if isinstance(request, dict) else None
-        shown = b"null" if reference is None else dumps(reference)
-        if refusal is None:
-            return b'{"%b":%d,"result":%b,"success":true,"external_reference":%b}' % (
-                key,
-                index,
-                result,
-                shown,
-            )
-        told = self._told(refusal)
-        return b'{"%b":%d,"result":%b,"success":false,%b,"external_reference":%b}' % (
-            key,
-            index,
-            result,
-            told,
-            shown,
-        )
+        return b',"external_reference":%b}' % (b"null" if reference is None else dumps(reference))
 
     def _told(self, refusal: Refused) -> bytes:
         """How an item says that it failed. Fact: `item.failed`."""
         message = refusal.message()
         if self.settings.assumed("item.failed") == "error":
-            return b'"error":' + dumps(message)
-        return b'"errors":' + dumps([{"message": message, "code": refusal.row.code}])
+            return b'"success":false,"error":' + dumps(message)
+        return b'"success":false,"errors":' + dumps([{"message": message, "code": refusal.row.code}])
 
 
 def chosen_answer(card: ModelCard, item: Mapping[str, Any], output: bytes) -> Answer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workersai_emulator import inference
 from workersai_emulator.admission import admit, check_form, check_input
 from workersai_emulator.effects import OutputEffect, StreamEffect
-from workersai_emulator.finished import Finished, chosen_answer
+from workersai_emulator.finished import Bill, Finished, chosen_answer
 from workersai_emulator.ids import completion_order
 from workersai_emulator.json_text import dumps
 from workersai_emulator.limits import check_tokens
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from workersai_emulator.calls import Call
     from workersai_emulator.effects import Effect
     from workersai_emulator.inference import Answer, Event, Usage
-    from workersai_emulator.settings import Settings
     from workersai_emulator.store import Store
     from workersai_emulator.workbench import Workbench
 
@@ -71,15 +70,27 @@ class Runs:
         except inference.CannotMeet as unmet:
             raise Refused("json-mode.unmet") from unmet
 
-    async def told(
-        self, card: ModelCard, requests: list[Any], drawn_from: str | bytes, settings: Settings
+    def told(
+        self,
+        call: Call,
+        card: ModelCard,
+        requests: Callable[[], Sequence[Any]],
+        drawn_from: str | bytes,
+        *,
+        outputs: Mapping[int, bytes],
+        failures: Mapping[int, str],
+        counted: bool,
     ) -> Finished:
-        """The items in the order in which they got done. Fact: `done.order`."""
-        if settings.assumed("done.order") == "request":
-            return Finished(card, requests, range(len(requests)), settings, self._workbench)
-        drawing = partial(completion_order, drawn_from, len(requests))
-        order = await self._workbench.aside(drawing, large=len(requests) > MANY_ITEMS)
-        return Finished(card, requests, order, settings, self._workbench)
+        """The items in the order in which they got done, not read yet. Fact: `done.order`."""
+
+        def in_order() -> tuple[Sequence[Any], Sequence[int]]:
+            items = requests()
+            if call.settings.assumed("done.order") == "request":
+                return items, range(len(items))
+            return items, completion_order(drawn_from, len(items))
+
+        bill = Bill(None if counted else partial(self.count, call, card))
+        return Finished(card, in_order, call.settings, self._workbench, outputs, failures, bill)
 
     async def count(self, call: Call, card: ModelCard, used: Usage) -> float | None:
         """Count what was used for the day; the neurons that it cost, None where the model has no price."""
@@ -137,8 +148,10 @@ class Runs:
         if not admitted.runs:
             raise Refused("batch.invalid")
         requests = call.inputs["requests"]
-        told = await self.told(card, requests, call.body, settings)
-        return told.with_choices(await outputs(requests), {}, partial(self.count, call, card))
+        chosen = await outputs(requests)
+        told = self.told(call, card, lambda: requests, call.body, outputs=chosen, failures={}, counted=False)
+        await told.read(large=len(requests) > MANY_ITEMS)
+        return told
 
 
 def _takes_long(call: Call) -> bool:

@@ -185,6 +185,7 @@ class Server:
         async with aclosing(reply.body) as pieces:
             async for piece in pieces:
                 await response.write(piece)
+                await pause(0)  # whatever else has arrived is answered before the next
         await self._store.kept()
         await response.write_eof()
         return response

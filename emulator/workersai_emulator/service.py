@@ -23,7 +23,7 @@ from workersai_emulator.effects import (
     ScriptEffect,
     TransportEffect,
 )
-from workersai_emulator.finished import chosen_answer
+from workersai_emulator.finished import FORESEEN_TEXTS, chosen_answer
 from workersai_emulator.ids import chance
 from workersai_emulator.json_text import loads
 from workersai_emulator.limits import check_allowance, check_tokens
@@ -246,16 +246,23 @@ class Service:
         card = model(batch.model)
         if payload is None or card is None:
             return self._unknown(settings, batch.request_id)
-        inputs = await self.workbench.aside(partial(loads, payload), large=batch.size > LARGE_BODY)
-        first = batch.life.entry.polls == 1
+        first, large = batch.life.entry.polls == 1, batch.size > LARGE_BODY
         if batch.form == "requests" or settings.assumed("submit.bare") == "batch":
-            requests = inputs["requests"] if batch.form == "requests" else [inputs]
-            told = await self._runs.told(card, requests, batch.request_id, settings)
-            count = partial(self._runs.count, call, card) if first else None
-            return told.with_choices(batch.outputs, batch.failures, count)
+            told = self._runs.told(
+                call,
+                card,
+                partial(_requests_of, batch, payload),
+                batch.request_id,
+                outputs=batch.outputs,
+                failures=batch.failures,
+                counted=not first,
+            )
+            if batch.items <= FORESEEN_TEXTS:
+                await told.read(large=large)
+            return told
+        inputs = await self.workbench.aside(partial(loads, payload), large=large)
         if 0 in batch.failures:
             raise Refused(error(batch.failures[0]), model=batch.model)
-        large = batch.size > LARGE_BODY
         try:
             await self.workbench.aside(partial(check_tokens, card, inputs, settings), large=large)
         except Refused as refused:
@@ -267,6 +274,11 @@ class Service:
             answer = await self._runs.bare(card, inputs)
         neurons = await self._runs.count(call, card, answer.usage) if first else None
         return Result(answer.result, answer.content_type, neurons)
+
+
+def _requests_of(batch: Batch, payload: bytes) -> Sequence[Any]:
+    inputs = loads(payload)
+    return inputs["requests"] if batch.form == "requests" else [inputs]
 
 
 def _not_allowed(call: Call, card: ModelCard) -> Refused | None:

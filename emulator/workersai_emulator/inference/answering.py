@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def answers(card: ModelCard, items: Sequence[Mapping[str, Any]]) -> list[Answer]:
     """Return an answer for each item, in their order.
 
-    Items that have vectors are computed together, so hand over as many as make some 32 texts (`cost` counts
+    Items that have vectors are computed together, so hand over as many as make some 128 texts (`cost` counts
     them).
     """
     if card.answers == "embedding":
@@ -66,8 +66,11 @@ def _embedded(card: ModelCard, items: Sequence[Mapping[str, Any]]) -> Iterator[A
     rows = chain.from_iterable(rows_json(vectors(chunk)) for chunk in chunks([*chain.from_iterable(texts)]))
     for item, own in zip(items, texts, strict=True):
         before, after = _around(card, item, b'"shape":[%d,%d]' % (len(own), card.dimensions or 0))
-        data = b",".join(islice(rows, len(own)))
-        yield Answer(b"".join((before, data, after)), read_only(card, own))
+        parts: list[bytes | memoryview] = [before]
+        for row in islice(rows, len(own)):
+            parts += (row, b",")
+        parts[1 if len(parts) == 1 else -1 :] = [after]  # in place of the last comma
+        yield Answer(b"".join(parts), read_only(card, own))
 
 
 def _around(card: ModelCard, item: Mapping[str, Any], shape: bytes) -> tuple[bytes, bytes]:

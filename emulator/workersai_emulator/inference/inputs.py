@@ -31,6 +31,8 @@ _ASKING: Final = {
 }
 #: How many texts take as long as an image or a recording does.
 FILE_COST: Final = 8
+#: A text counts once more for each so many of its characters.
+LONG_TEXT: Final = 8192
 
 
 def text_of(value: Any) -> str:
@@ -84,15 +86,20 @@ def texts_of(card: ModelCard, item: Item) -> list[str]:
 def cost(card: ModelCard, item: Item) -> int:
     """Return how many texts a model works on for an item: vectors, scores, or the one text that it writes.
 
-    A file that it makes counts as several. Quick to ask, so that a caller can cut a batch into slices; 0 for
-    a list without texts.
+    A file that it makes counts as several, and so does a long text. Quick to ask, so that a caller can cut a batch
+    into slices; 0 for a list without texts.
     """
     if has_contexts(card, item):
         contexts = item.get("contexts")
-        return len(contexts) if isinstance(contexts, list) else 0
+        return sum(map(_cost_of_text, contexts)) if isinstance(contexts, list) else 0
     if card.answers == "embedding":
-        return len(_text_values(card, item))
+        return sum(map(_cost_of_text, _text_values(card, item)))
     return FILE_COST if card.answers in ("image", "speech") else 1
+
+
+def _cost_of_text(value: Any) -> int:
+    text = value.get("text") if isinstance(value, dict) else value
+    return 1 + len(text) // LONG_TEXT if isinstance(text, str) else 1
 
 
 def _text_values(card: ModelCard, item: Item) -> Sequence[Any]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: What is assumed of a model whose card has no token limit.
 UNPUBLISHED_TOKENS: Final = 4096
 #: How many texts are computed together, and how many characters at most (one text may be longer).
-CHUNK_TEXTS: Final = 32
-CHUNK_CHARACTERS: Final = 1 << 16
+CHUNK_TEXTS: Final = 128
+CHUNK_CHARACTERS: Final = 1 << 18
 
 #: How much of the model's own comes to what is the text's, by the sums of their components.
 _OWN_SHARE: Final = 1 / 16
@@ -97,7 +97,7 @@ def embedder(name: str) -> Embedder:
 
 
 def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut texts into runs to compute together: 32, or fewer that are long, so that memory stays bounded.
+    """Cut texts into runs to compute together: 128, or fewer that are long, so that memory stays bounded.
 
     The vectors don't depend on where the cuts are.
     """

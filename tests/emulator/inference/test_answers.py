@@ -206,6 +206,8 @@ def test_answers_do_not_depend_on_what_is_computed_together() -> None:
     [
         (BGE_SMALL, {"text": "a"}, 1),
         (BGE_SMALL, {"text": ["a", "b"]}, 2),
+        (BGE_SMALL, {"text": ["a" * 8191, "b" * 8192, "c" * 81_920, None]}, 1 + 2 + 11 + 1),
+        (BGE_M3, {"contexts": [{"text": "b" * 8192}, {}, 1]}, 2 + 1 + 1),
         (BGE_M3, {"query": "a", "contexts": [{"text": "b"}, {"text": "c"}]}, 2),
         (BGE_M3, {"contexts": [{"text": "b"}]}, 1),
         (BGE_M3, {"contexts": 5, "text": ["a", "b", "c"]}, 3),
@@ -217,6 +219,8 @@ def test_answers_do_not_depend_on_what_is_computed_together() -> None:
     ids=[
         "string",
         "list",
+        "long texts",
+        "long contexts",
         "ranking",
         "contexts",
         "odd contexts",

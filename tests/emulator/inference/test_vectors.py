@@ -150,8 +150,8 @@ def test_chunks_are_bounded_and_leave_nothing_out(texts: list[str]) -> None:
     assert all(len(chunk) == 1 or sum(map(len, chunk)) <= CHUNK_CHARACTERS for chunk in cut)
 
 
-def test_short_texts_are_computed_thirty_two_together() -> None:
-    assert [len(chunk) for chunk in chunks(["text"] * 70)] == [32, 32, 6]
+def test_short_texts_are_computed_many_together() -> None:
+    assert [len(chunk) for chunk in chunks(["text"] * 300)] == [128, 128, 44]
 
 
 def test_importing_the_emulator_loads_no_numpy_until_embed_is_asked_for() -> None:
