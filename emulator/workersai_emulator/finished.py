@@ -150,7 +150,8 @@ class Finished:
         refusals = {index: self._refusal(index) for index in indexes}
         asked = [index for index in indexes if refusals[index] is None and index not in self.outputs]
         computed = dict(zip(asked, self._computed(asked), strict=True))
-        usage, pieces = inference.Usage(0, 0), []
+        read = written = 0
+        pieces: list[bytes] = []
         parts: list[bytes] = []
         size = 0
         for index in indexes:
@@ -158,7 +159,8 @@ class Finished:
             if isinstance(came, Refused):
                 result, ending = b"{}", self._told(came)
             else:
-                usage += came.usage
+                read += came.usage.prompt_tokens
+                written += came.usage.completion_tokens
                 result, ending = _as_json(came), b'"success":true'
             parts += (b',{"%b":%d,"result":' % (key, index), result, b"," + ending, self._reference(index))
             size += len(result)
@@ -167,7 +169,7 @@ class Finished:
                 parts, size = [], 0
         if parts:
             pieces.append(b"".join(parts))
-        return pieces, usage
+        return pieces, inference.Usage(read, written)
 
     def _computed(self, indexes: list[int]) -> Sequence[Answer | Refused]:
         """What the model makes of these items; together where they have vectors, else one by one."""

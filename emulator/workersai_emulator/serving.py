@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _TURN_SECONDS = 0.0001
 #: A piece of memory as large as this was had and given back once; so glibc keeps such pieces from then on, in place of
 #: giving each back to the system and having it cleared again, which takes longer than to write vectors into it.
-_KEPT_BYTES = 16 << 20
+KEPT_BYTES = 16 << 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Result = TypeVar("Result")
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 def run(work: Coroutine[Any, Any, Result], options: Options) -> Result:
     """Run a server's coroutine as the whole of this process."""
     sys.setswitchinterval(_TURN_SECONDS)  # the worker thread must not keep a poll waiting
-    bytes(_KEPT_BYTES)
+    bytes(KEPT_BYTES)
     logged = logging.StreamHandler(sys.stderr)
     logged.setFormatter(formatter(options.log))
     logging.basicConfig(level=logging.WARNING, handlers=[logged])
