@@ -25,7 +25,9 @@ def test_a_server_starts_without_what_only_some_answers_need() -> None:
         *(f"workersai_emulator.{name}" for name in ours),
     )
     program = (
-        f"import sys, workersai_emulator.serving; print([name for name in {heavy} if name in sys.modules])"
+        "import asyncio, sys; from workersai_emulator import serving; from workersai_emulator.options import Options\n"
+        "async def live():\n  server = serving.Server(Options(port=0)); await server.start(); await server.stop()\n"
+        f"asyncio.run(live()); print([name for name in {heavy} if name in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert told.stdout == "[]\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -200,14 +200,17 @@ def models() -> Mapping[str, ModelCard]:
     return MappingProxyType({card.name: card for card in cards})
 
 
-@lru_cache(maxsize=256)
+_found: Final[dict[str, ModelCard]] = {}
+
+
 def model(name: str) -> ModelCard | None:
     """Find a model by its full name, such as `@cf/baai/bge-m3`; only its own card is read."""
-    file = name.rpartition("/")[2]
-    if file not in _card_files():
-        return None
-    card = _card(file)
-    return card if card.name == name else None
+    found = _found.get(name)
+    if found is None:
+        file = name.rpartition("/")[2]
+        if file in _card_files() and (card := _card(file)).name == name:
+            found = _found[name] = card
+    return found
 
 
 @cache

@@ -11,6 +11,7 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,8 +67,6 @@ def format_duration(seconds: float) -> str:
             return f"{amount}{unit}"
     if not seconds:
         return "0s"
-    from decimal import Decimal
-
     return f"{Decimal(repr(seconds)):f}s"
 
 

@@ -130,10 +130,13 @@ class Connection(web.RequestHandler):
             request.content.set_exception(BadBody("the body is not framed as HTTP"))
             request.content.feed_eof()
 
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        """Go on reading; the library asks for that with every piece of a body, most times of who never stopped."""
-        if self._reading_paused or self._buffer_paused:
-            super().resume_reading(resume_parser)
+    def resume_reading(self, *how: bool, **named: bool) -> None:
+        """Go on reading; the library asks for that with every piece of a body, most times of who never stopped.
+
+        Its older releases have neither a second reason to pause nor anything to say about how.
+        """
+        if self._reading_paused or getattr(self, "_buffer_paused", False):
+            super().resume_reading(*how, **named)
 
     def resume_writing(self) -> None:
         """Note that the client reads."""

@@ -279,19 +279,24 @@ Effect = (
     | TransportEffect
 )
 
-#: Those that can't happen to every operation.
+_ANY = frozenset(OPERATIONS)
 _HAPPENS_TO: Mapping[type, frozenset[Operation]] = {
+    ErrorEffect: _ANY,
     ScriptEffect: frozenset({"submit"}),
-    ItemsEffect: frozenset({"submit"}),
     OutputEffect: frozenset({"run", "submit"}),
+    ItemsEffect: frozenset({"submit"}),
+    ReplyEffect: _ANY,
+    DelayEffect: _ANY,
     BusyEffect: frozenset({"run"}),
     StreamEffect: frozenset({"run"}),
+    AssumeEffect: _ANY,
+    TransportEffect: _ANY,
 }
 
 
 def happens_to(effect: Effect) -> frozenset[Operation]:
     """The operations that an effect can happen to."""
-    return _HAPPENS_TO.get(type(effect), frozenset(OPERATIONS))
+    return _HAPPENS_TO[type(effect)]
 
 
 _KINDS: dict[str, type[Effect]] = {

@@ -1,7 +1,7 @@
 """The reply of a finished batch, computed in slices when it is asked for.
 
-A slice is what some texts make; each is computed in the worker thread while the one before it is written, piece by
-piece, so that no poll of anybody else waits for more than a piece.
+Each slice is computed in the worker thread while the one before it is written, piece by piece, so that no poll of
+anybody else waits for more than a piece.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from workersai_emulator.settings import Settings
     from workersai_emulator.workbench import Workbench
 
+#: How many texts a slice is made of.
 SLICE_TEXTS = 16
-#: The same of vectors, which are computed together: the more there are, the less the two threads wait for each other.
+#: The same of texts that get vectors, all at once: the more there are, the less the two threads wait for each other.
 SLICE_VECTORS = 128
 #: How much of a reply is written in one go, about: meanwhile, nobody else's is.
 PIECE_BYTES = 1 << 18
@@ -52,8 +53,8 @@ class Bill:
 class Finished:
     """A finished batch: its items in the order in which they are told, and how to compute them.
 
-    `unread` gives both; those of a large batch are not read before its reply has begun. `outputs` and `failures` are
-    what rules chose for items.
+    `unread` gives the items and the order; a large batch's are not read before its reply has begun. `outputs` and
+    `failures` are what rules chose for items.
     Facts: `poll.done`, `poll.item`, `poll.order`, `poll.reference`, `poll.usage`.
     """
 
@@ -106,7 +107,7 @@ class Finished:
             usage += used
             for piece in pieces:
                 yield piece[begin:]
-                begin = 0
+                begin = 0  # only the first item has no comma in front of it
         await self.bill.settle(usage)
         yield b"]," + b'"usage":' + dumps(usage.as_json())
 

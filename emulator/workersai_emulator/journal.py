@@ -176,12 +176,14 @@ def end(exchange: Exchange) -> None:
     """Write down when an exchange was that is over, and cut what is too long to be kept."""
     exchange.time = system_now() - exchange.seconds
     exchange.clock = exchange.clock or exchange.time
-    exchange.path, exchange.why = _cut(exchange.path), _cut(exchange.why)
+    exchange.path, exchange.model = _cut(exchange.path), _cut(exchange.model)
+    exchange.why, exchange.nearly = _cut(exchange.why), _cut(exchange.nearly)
 
 
 def _reckoned(exchange: Exchange) -> int:
     logged = 0 if exchange.gateway_log is None else LOG_BYTES
-    return ENTRY_BYTES + logged + len(exchange.path) + len(exchange.why) + len(exchange.nearly)
+    texts = exchange.path, exchange.model, exchange.why, exchange.nearly
+    return ENTRY_BYTES + logged + sum(map(len, texts))
 
 
 def _cut(text: str) -> str:

@@ -59,7 +59,9 @@ class Metrics:
 
     def count(self, exchange: Exchange) -> None:
         """Count an exchange that is over."""
-        series = _series(exchange.dialect, exchange.operation, exchange.model, exchange.status, exchange.code)
+        named = exchange.model
+        known = named if not named or model(named) is not None else OTHER
+        series = _series(exchange.dialect, exchange.operation, known, exchange.status, exchange.code)
         if series not in self._exchanges and len(self._exchanges) >= MOST_SERIES:
             series = (exchange.dialect, exchange.operation, OTHER, OTHER, OTHER)
         self._exchanges[series] += 1
@@ -124,9 +126,8 @@ class _Told:
 
 
 @lru_cache(maxsize=1024)
-def _series(dialect: str, operation: str, named: str, status: int, code: int | None) -> Series:
-    known = named if not named or model(named) is not None else OTHER
-    return dialect, operation, known, str(status), "" if code is None else str(code)
+def _series(dialect: str, operation: str, model_name: str, status: int, code: int | None) -> Series:
+    return dialect, operation, model_name, str(status), "" if code is None else str(code)
 
 
 def _of_batches(batches: Iterable[Batch]) -> Iterator[Metric]:

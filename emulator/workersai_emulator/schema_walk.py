@@ -216,37 +216,39 @@ class Items(NamedTuple):
 
 
 LONG_TEXT = 16
+#: A longer name has no look: looks are kept.
+LONGEST_NAME = 64
 
-#: The name of the one text; or that of the one list, how each of its items looks, and how many there are.
-Look = str | tuple[str, "Look", int]
+#: The name of the one text; or that of the one list, the name of the one text of each of its items, and their number.
+Look = str | tuple[str, str, int]
 
 
 def looks(value: Any) -> Look | None:
-    """How an object looks that is one long text, or one list of such objects that look alike. None for any other.
+    """How an object looks that is one long text, or one list of such objects with the same name. None for any other.
 
     Batches are mostly made so. What a schema says of long texts it says of all of them alike, unless it has a
     pattern, an upper bound, or a choice that is as long.
     """
     if type(value) is not dict or len(value) != 1:
         return None
-    (name,) = value
-    inner = value[name]
+    ((name, inner),) = value.items()
+    if len(name) > LONGEST_NAME:
+        return None
     if type(inner) is str:
         return name if len(inner) > LONG_TEXT else None
-    if type(inner) is not list or not inner or (look := looks(inner[0])) is None:
-        return None
-    same = _texts_alike(inner, look) if type(look) is str else all(looks(item) == look for item in inner)
-    return (name, look, len(inner)) if same else None
+    text_name = _name_of_all(inner) if type(inner) is list and inner else None
+    return None if text_name is None else (name, text_name, len(inner))
 
 
-def _texts_alike(items: list[Any], name: str) -> bool:
+def _name_of_all(items: list[Any]) -> str | None:
+    name = next(iter(items[0]), "") if type(items[0]) is dict else ""
     for item in items:
         if type(item) is not dict or len(item) != 1:
-            return False
+            return None
         text = item.get(name)
         if type(text) is not str or len(text) <= LONG_TEXT:
-            return False
-    return True
+            return None
+    return name if len(name) <= LONGEST_NAME else None
 
 
 class OtherProperties(NamedTuple):

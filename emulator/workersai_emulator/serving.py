@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TURN_SECONDS = 0.0001
-#: A piece of memory as large as this was had and given back once; so glibc keeps such pieces from then on, in place of
-#: giving each back to the system and having it cleared again, which takes longer than to write vectors into it.
-KEPT_BYTES = 16 << 20
+_KEPT_BYTES = 16 << 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Result = TypeVar("Result")
@@ -34,7 +32,7 @@ Result = TypeVar("Result")
 def run(work: Coroutine[Any, Any, Result], options: Options) -> Result:
     """Run a server's coroutine as the whole of this process."""
     sys.setswitchinterval(_TURN_SECONDS)  # the worker thread must not keep a poll waiting
-    bytes(KEPT_BYTES)
+    keep_memory()
     logged = logging.StreamHandler(sys.stderr)
     logged.setFormatter(formatter(options.log))
     logging.basicConfig(level=logging.WARNING, handlers=[logged])
@@ -43,6 +41,14 @@ def run(work: Coroutine[Any, Any, Result], options: Options) -> Result:
     except ImportError:
         return asyncio.run(work)
     return uvloop.run(work)
+
+
+def keep_memory() -> None:
+    """Have glibc keep pieces of memory up to some size, which it does once one of that size was given back.
+
+    Else it gives each back to the system, and having it cleared again takes longer than to write vectors into it.
+    """
+    bytes(_KEPT_BYTES)
 
 
 async def serve(

@@ -70,7 +70,7 @@ async def _whole(reply: Reply) -> bytes:
 async def _drip(transport: asyncio.WriteTransport, body: bytes) -> None:
     size = max(1, -(-len(body) // DRIPS))
     for start in range(0, len(body), size):
-        await pause(DRIP_SECONDS)
+        await pause(DRIP_SECONDS)  # before a drop, so that all of the time has passed when the last is there
         if transport.is_closing():
             return
         transport.write(body[start : start + size])

@@ -6,7 +6,6 @@ A day is a UTC day on the account's own clock, a minute one of its minutes. Fact
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ class ModelUsage(NamedTuple):
     neurons: float = 0.0
     unpriced: bool = False
 
-    def plus(self, other: ModelUsage) -> ModelUsage:
-        """What both came to."""
+    def __add__(self, other: ModelUsage) -> ModelUsage:  # type: ignore[override]  # two tuples are not joined
         return ModelUsage(
             self.requests + other.requests,
             self.prompt_tokens + other.prompt_tokens,
@@ -68,7 +66,7 @@ class DayTotal(NamedTuple):
     allocation: int = ALLOCATION
     neurons: float = 0.0
     cost_usd: float = 0.0
-    models: Mapping[str, ModelUsage] = MappingProxyType({})
+    models: Mapping[str, ModelUsage] = {}
 
     @classmethod
     def of(
@@ -122,7 +120,7 @@ class DayUsage:
         neurons = neurons_of(card, prompt_tokens, completion_tokens)
         used = ModelUsage(1, prompt_tokens, completion_tokens, neurons or 0.0, neurons is None)
         today = self.today
-        today[card.name] = today.get(card.name, ModelUsage()).plus(used)
+        today[card.name] = today.get(card.name, ModelUsage()) + used
 
     @property
     def neurons(self) -> float:
@@ -187,7 +185,7 @@ def together(days: Iterable[Mapping[str, ModelUsage]]) -> dict[str, ModelUsage]:
     total: dict[str, ModelUsage] = {}
     for models in days:
         for name, used in models.items():
-            total[name] = total.get(name, ModelUsage()).plus(used)
+            total[name] = total.get(name, ModelUsage()) + used
     return total
 
 

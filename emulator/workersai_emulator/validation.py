@@ -56,21 +56,24 @@ _LOOKS_KEPT: Final = 1_000
 class Validator:
     """A compiled input schema.
 
-    `by_looks` says that inputs which look alike are judged alike (see `looks`); looks that were found good are kept.
+    `by_looks` says that inputs which look alike are judged alike (see `looks`); some looks that
+    were found good are kept.
     """
 
     root: Node
     by_looks: bool
-    _good: set[Look] = field(default_factory=set)
+    good_looks: set[Look] = field(default_factory=set, init=False, repr=False)
 
     def validate(self, inputs: Any) -> None:
         """Return if the inputs, as parsed JSON, are accepted; raise InputRefused otherwise."""
         look = looks(inputs) if self.by_looks else None
-        if look in self._good:
+        if look in self.good_looks:
             return
         self._walk(inputs)
-        if look is not None and len(self._good) < _LOOKS_KEPT:
-            self._good.add(look)
+        if look is not None:
+            if len(self.good_looks) >= _LOOKS_KEPT:
+                self.good_looks.clear()
+            self.good_looks.add(look)
 
     def _walk(self, inputs: Any) -> None:
         try:
@@ -87,7 +90,8 @@ def validate_input(card: ModelCard, inputs: Any) -> None:
     validator_for(card).validate(inputs)
 
 
-#: By the identity of the schema, since cards have no hash; it is kept so that nothing else gets its id.
+#: By the identity of the schema, which cards of one form share, and which has no hash. It is kept, so that nothing else
+#: gets its id.
 _compiled: Final[dict[int, tuple[Schema, Validator]]] = {}
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from workersai_contracts import ModelCard, models
 from workersai_emulator.javascript import number_printed, printed
-from workersai_emulator.schema_walk import Walk
+from workersai_emulator.schema_walk import Walk, looks
 from workersai_emulator.validation import (
     InputRefused,
     Validator,
@@ -272,6 +272,47 @@ def test_what_was_found_good_before_changes_no_verdict(card: ModelCard, bodies: 
     assert [complaint(kept, body) for body in bodies] == [
         complaint(Validator(root, by_looks=False), body) for body in bodies
     ]
+
+
+def test_how_many_there_are_is_part_of_the_looks() -> None:
+    """Each match in an array counts, and `oneOf` takes one only."""
+    texts = {"type": "array", "items": {"type": "object", "properties": {"b": {"type": "string"}}}}
+    either = {"oneOf": [texts, {"type": "string"}]}
+    validator = compile_validator({"type": "object", "required": ["a"], "properties": {"a": either}})
+    assert validator.by_looks
+    bodies = [{"a": [{"b": LONG}] * count} for count in (1, 2, 1)]
+    assert [complaint(validator, body) is None for body in bodies] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "look"),
+    [
+        ({"text": "x" * 17}, "text"),
+        ({"text": "x" * 16}, None),
+        ({"text": 1}, None),
+        ({"n" * 64: LONG}, "n" * 64),
+        ({"n" * 65: LONG}, None),
+        ({"text": LONG, "pooling": LONG}, None),
+        ({"requests": [{"text": LONG}, {"text": LONG}]}, ("requests", "text", 2)),
+        ({"requests": [{"text": LONG}, {"query": LONG}]}, None),
+        ({"requests": [{"text": LONG}, LONG]}, None),
+        ({"requests": [{"n" * 65: LONG}]}, None),
+        ({"requests": [{"contexts": [{"text": LONG}]}]}, None),
+        ({"requests": [{}]}, None),
+        ({"requests": []}, None),
+        ([{"text": LONG}], None),
+        (LONG, None),
+    ],
+)
+def test_what_looks_alike(value: object, look: object) -> None:
+    assert looks(value) == look
+
+
+def test_looks_that_were_found_good_are_kept_up_to_a_number() -> None:
+    validator = compile_validator({"type": "object"})
+    for count in range(1, 1_502):
+        validator.validate({"requests": [{"text": LONG}] * count})
+    assert len(validator.good_looks) == 501
 
 
 @pytest.mark.parametrize(

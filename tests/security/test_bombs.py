@@ -100,6 +100,11 @@ BOMBS: dict[str, tuple[str, bytes, int]] = {
     "lists in lists": (LLAMA, b'{"messages":' + b"[" * NESTED + b"]" * NESTED + b"}", 400),
     "objects in objects": (M3, b'{"text":' + b'{"a":' * NESTED + b"1" + b"}" * NESTED + b"}", 400),
     "an item of lists": (M3, b'{"requests":[{"text":' + b"[" * 3_000 + b"]" * 3_000 + b"}]}", 400),
+    "lists of one object in each other": (
+        M3,
+        b'{"requests":[' * 60 + b'{"text":"%b"}' % (b"x" * 20) + b"]}" * 60,
+        400,
+    ),
     "a number of a million digits": (LLAMA, b'{"prompt":"a","seed":' + b"9" * 1_000_000 + b"}", 400),
     "many long numbers": (LLAMA, b'{"prompt":"a","x":[' + b",".join([b"9" * 4_000] * 500) + b"]}", 200),
     "an exponent": (LLAMA, b'{"prompt":"a","temperature":1e999999999}', 400),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tracemalloc
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -104,6 +106,28 @@ def test_connections_that_say_nothing_leave_no_trace(
     assert http.get("/__emulator__/health").status_code == 200
 
     assert psutil.Process().num_fds() <= before + 5
+
+
+def test_long_names_that_clients_make_up_are_not_kept(http: httpx.Client) -> None:
+    """Of a model, and of the one member of an input, which a model without required members takes."""
+
+    def send(number: int) -> None:
+        name = f"{number}" + "x" * 1_000_000
+        model = {"model": name, "input": "a"}
+        assert http.post(f"/client/v4/accounts/{1:032x}/ai/v1/embeddings", json=model).status_code == 400
+        run = f"/client/v4/accounts/{1:032x}/ai/run/@cf/qwen/qwen3-embedding-0.6b"
+        assert http.post(run, json={name: "a text of some length"}).status_code == 200
+
+    send(0)
+    tracemalloc.start()
+    try:
+        for number in range(1, 11):
+            send(number)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2_000_000
 
 
 def test_names_that_clients_make_up_become_no_series(emulator: Emulator, http: httpx.Client) -> None:

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from workersai_emulator.api_tokens import Token
     from workersai_emulator.service import Service
 
-Dialect = Literal["rest", "binding", "remote-proxy", "worker"]
-
 #: Before the paths of the control plane, which is no dialect of the service.
 CONTROL_PREFIX: Final = "/__emulator__/"
+
+Dialect = Literal["rest", "binding", "remote-proxy", "worker"]
+
+#: What the remote proxy carries a request in. Facts: `remote.proxy`, `remote.old-proxy`.
 URL_HEADER: Final = "MF-URL"
 FORWARDED_HEADER: Final = "X-Forwarded"
 OLD_PROXY_PATH: Final = re.compile("/client/v4/accounts/([^/]+)/ai/run/proxy")
@@ -96,14 +98,6 @@ def dialect_of(method: str, path: str, query: str, headers: Mapping[str, str]) -
     return "worker" if _is_workers(method, path) else "rest"
 
 
-def _worker_model(named: str | None) -> str:
-    """The model that the Worker runs; blank counts as unset. Raises ValueError for one that nobody knows."""
-    name = (named or "").strip() or "@cf/baai/bge-m3"
-    if model(name) is None:
-        raise ValueError(f"--worker-model: {name!r} is no model of this emulator")
-    return name
-
-
 def is_bindings(path: str) -> bool:
     """Whether this is one of the paths that the binding asks for."""
     return path in _BINDING_PATHS or path.startswith(_BINDING_PREFIXES)
@@ -113,3 +107,11 @@ def _is_workers(method: str, path: str) -> bool:
     if path in {"/", "/batch"}:
         return method == ("GET" if path == "/" else "POST")
     return method == "GET" and path.startswith("/batch/") and "/" not in path[len("/batch/") :]
+
+
+def _worker_model(named: str | None) -> str:
+    """The model that the Worker runs; blank counts as unset. Raises ValueError for one that nobody knows."""
+    name = (named or "").strip() or "@cf/baai/bge-m3"
+    if model(name) is None:
+        raise ValueError(f"--worker-model: {name!r} is no model of this emulator")
+    return name

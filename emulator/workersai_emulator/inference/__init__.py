@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workersai_emulator.inference.given_texts import is_tokens, read_texts
     from workersai_emulator.inference.inputs import cost, texts_of, whole_number
     from workersai_emulator.inference.json_mode import CannotMeet, schema_wanted
-    from workersai_emulator.inference.streams import Stream, stream
+    from workersai_emulator.inference.streams import stream
     from workersai_emulator.inference.tokens import Usage, estimate
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "CannotMeet",
     "Event",
     "Form",
-    "Stream",
     "Usage",
     "answers",
     "cost",
@@ -49,7 +48,6 @@ _HOMES: Final = {
     "Event": "event",
     "Form": "forms",
     "NOTHING": "chosen",
-    "Stream": "streams",
     "Usage": "tokens",
     "answers": "answering",
     "cost": "inputs",

@@ -69,8 +69,9 @@ def _embedded(card: ModelCard, items: Sequence[Mapping[str, Any]]) -> Iterator[A
         parts: list[bytes | memoryview] = [before]
         for row in islice(rows, len(own)):
             parts += (row, b",")
-        parts[1 if len(parts) == 1 else -1 :] = [after]  # in place of the last comma
-        yield Answer(b"".join(parts), read_only(card, own))
+        if len(parts) > 1:
+            parts.pop()  # the last comma
+        yield Answer(b"".join([*parts, after]), read_only(card, own))
 
 
 def _around(card: ModelCard, item: Mapping[str, Any], shape: bytes) -> tuple[bytes, bytes]:

@@ -32,7 +32,7 @@ _ASKING: Final = {
 #: How many texts take as long as an image or a recording does.
 FILE_COST: Final = 8
 #: A text counts once more for each so many of its characters.
-LONG_TEXT: Final = 8192
+CHARACTERS_OF_A_TEXT: Final = 8192
 
 
 def text_of(value: Any) -> str:
@@ -99,7 +99,7 @@ def cost(card: ModelCard, item: Item) -> int:
 
 def _cost_of_text(value: Any) -> int:
     text = value.get("text") if isinstance(value, dict) else value
-    return 1 + len(text) // LONG_TEXT if isinstance(text, str) else 1
+    return 1 + len(text) // CHARACTERS_OF_A_TEXT if isinstance(text, str) else 1
 
 
 def _text_values(card: ModelCard, item: Item) -> Sequence[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -13,6 +15,8 @@ from workersai_emulator import Emulator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 BGE_M3 = "@cf/baai/bge-m3"
 _numbers = itertools.count(1)

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_steps import a_step
 
 from workersai_emulator.lifecycle import Life, advance, begin, decide, go_on, hold, next_change
 from workersai_emulator.scripts import MOST_STEPS, WAITING, Script, Step
@@ -78,11 +77,6 @@ def test_looking_is_not_a_poll() -> None:
 def test_longest_script_is_lived_through_in_one_look() -> None:
     text = "queued:1ms," * (MOST_STEPS - 1) + "done"
     assert advance(begin(Script.parse(text), START), START + 1, polled=True).state == "done"
-
-
-def a_step(state: Any, **said: Any) -> Step:
-    """A step with nothing that is not said; left to itself, Hypothesis would fill in the rest."""
-    return Step(state, **said)
 
 
 MOMENTS = st.floats(0, 50)

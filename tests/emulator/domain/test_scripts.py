@@ -1,19 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_steps import a_step
 
 from workersai_contracts import errors
 from workersai_emulator.scripts import MOST_STEPS, Script, Step
-
-
-def a_step(state: Any, **said: Any) -> Step:
-    """A step with nothing that is not said; left to itself, Hypothesis would fill in the rest."""
-    return Step(state, **said)
-
 
 WAITING_STEPS = st.one_of(
     st.builds(a_step, st.sampled_from(["queued", "running"]), polls=st.integers(0, 10**20)),

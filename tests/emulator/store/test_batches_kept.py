@@ -44,6 +44,13 @@ async def ids(store: Store, account_id: str | None = None) -> list[str]:
     return [found.request_id for found in await store.list(account_id)]
 
 
+def test_a_batch_that_lived_is_the_same_but_for_its_life() -> None:
+    young = batch(1)
+    old = young.lived(go_on(young.life, 2000.0))
+    assert old.life != young.life
+    assert old._replace(life=young.life) == young
+
+
 async def test_numbers_count_each_accounts_submits_from_one(store: Store) -> None:
     numbers = [await store.next(account_id, "submit") for account_id in (A, A, B, A, B)]
     assert numbers == [1, 2, 1, 3, 2]
