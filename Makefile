@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test test-kill test-stores check format serve bench bench-peers soak test-long test-many test-oracle test-differences test-clients test-clients-all test-workers test-openapi fuzz clean help
+.PHONY: demo test test-kill test-stores check format serve bench bench-peers soak test-long test-many test-lowest test-oracle test-differences test-clients test-clients-all test-workers test-openapi fuzz clean help
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ —/'
@@ -36,6 +36,12 @@ test-kill: $(READY) ## SIGKILL under load: KILLS times over a file, KILLS_REDIS 
 test-stores: $(READY) ## the wire's tests with state in a file and in a Redis instead of memory
 	@WORKERSAI_TEST_STATE=file $(BIN)/python -m pytest -q -n auto tests/emulator/wire
 	@WORKERSAI_TEST_STATE=redis $(BIN)/python -m pytest -q -n auto tests/emulator/wire
+
+test-lowest:     ## the wire's and the client's tests with the oldest libraries that are allowed
+	@$(PYTHON) -m venv --clear .lowest && .lowest/bin/python -m pip install -qq uv
+	@.lowest/bin/python -m uv pip install -q --python .lowest/bin/python --resolution lowest-direct --editable .
+	@.lowest/bin/python -m uv pip install -q --python .lowest/bin/python --group dev
+	@.lowest/bin/python -m pytest -q -n auto tests/emulator/wire tests/client
 
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
 	@npm ci --no-audit --no-fund --loglevel=error --prefix tests/oracle

@@ -8,6 +8,7 @@ import socket
 from typing import Any
 from urllib.parse import quote
 
+import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -324,15 +325,22 @@ NOT_HTTP = {
 }
 
 
-@pytest.mark.parametrize("data", NOT_HTTP.values(), ids=NOT_HTTP)
-def test_what_is_not_http_gets_a_bare_400_and_a_close(world, converse, data):
-    received = converse(data)
+#: Older releases take these two for HTTP; `make test-lowest` runs with them.
+OLDER_PARSER = tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 14)
+
+
+@pytest.mark.parametrize("name", NOT_HTTP)
+def test_what_is_not_http_gets_a_bare_400_and_a_close(world, converse, name):
+    if name == "no host" and OLDER_PARSER:
+        pytest.skip("aiohttp before 3.14 asks for no host")
+    received = converse(NOT_HTTP[name])
 
     assert BARE_400.fullmatch(received), received[:500]
     assert b"content-length: 0\r\n" in received.lower()
     assert world.run({"text": "a"}).status_code == 200
 
 
+@pytest.mark.skipif(OLDER_PARSER, reason="aiohttp before 3.14 takes any number of headers")
 def test_flood_of_headers_is_refused(world, converse):
     lines = b"".join(b"X-%d: a\r\n" % number for number in range(100_000))
 
