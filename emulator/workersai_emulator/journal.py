@@ -117,10 +117,12 @@ class MemoryJournal:
         """Keep an exchange that is over; it is not changed any more."""
         self._told += 1
         exchange.seq = self._told
-        end(exchange)
+        self._bytes += end(exchange)
         self._kept[exchange.seq] = exchange
-        self._of_account.setdefault(exchange.account_id, deque()).append(exchange)
-        self._bytes += _reckoned(exchange)
+        own = self._of_account.get(exchange.account_id)
+        if own is None:
+            own = self._of_account[exchange.account_id] = deque()
+        own.append(exchange)
         while len(self._kept) > 1 and (
             self._bytes > self._max_bytes or len(self._kept) > self._max_exchanges
         ):
@@ -172,18 +174,22 @@ class MemoryJournal:
             del self._of_account[oldest.account_id]
 
 
-def end(exchange: Exchange) -> None:
-    """Write down when an exchange was that is over, and cut what is too long to be kept."""
+def end(exchange: Exchange) -> int:
+    """Write down when an exchange was that is over, and cut what is too long to be kept; how many bytes it takes."""
     exchange.time = system_now() - exchange.seconds
     exchange.clock = exchange.clock or exchange.time
-    exchange.path, exchange.model = _cut(exchange.path), _cut(exchange.model)
-    exchange.why, exchange.nearly = _cut(exchange.why), _cut(exchange.nearly)
+    taken = _reckoned(exchange)
+    if taken > LONGEST_TEXT:  # most are shorter than that in all
+        exchange.path, exchange.model = _cut(exchange.path), _cut(exchange.model)
+        exchange.why, exchange.nearly = _cut(exchange.why), _cut(exchange.nearly)
+        return _reckoned(exchange)
+    return taken
 
 
 def _reckoned(exchange: Exchange) -> int:
     logged = 0 if exchange.gateway_log is None else LOG_BYTES
-    texts = exchange.path, exchange.model, exchange.why, exchange.nearly
-    return ENTRY_BYTES + logged + sum(map(len, texts))
+    texts = len(exchange.path) + len(exchange.model) + len(exchange.why) + len(exchange.nearly)
+    return ENTRY_BYTES + logged + texts
 
 
 def _cut(text: str) -> str:

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from workersai_contracts import model
@@ -47,14 +48,18 @@ class Durations:
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
 
+    def take_in(self, other: Durations) -> None:
+        """Count all that another has counted."""
+        self.counts = [ours + theirs for ours, theirs in zip(self.counts, other.counts, strict=True)]
+        self.seconds += other.seconds
+
 
 class Metrics:
     """The numbers of one server process since it started."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._exchanges: Counter[Series] = Counter()
-        self._durations: dict[Series, Durations] = {}
+        self._exchanges: dict[Series, Durations] = {}
         self._refusals: Counter[str] = Counter()
 
     def count(self, exchange: Exchange) -> None:
@@ -62,13 +67,11 @@ class Metrics:
         named = exchange.model
         known = named if not named or model(named) is not None else OTHER
         series = _series(exchange.dialect, exchange.operation, known, exchange.status, exchange.code)
-        if series not in self._exchanges and len(self._exchanges) >= MOST_SERIES:
-            series = (exchange.dialect, exchange.operation, OTHER, OTHER, OTHER)
-        self._exchanges[series] += 1
-        kind = series[:2]
-        durations = self._durations.get(kind)
+        durations = self._exchanges.get(series)
         if durations is None:
-            durations = self._durations[kind] = Durations()
+            if len(self._exchanges) >= MOST_SERIES:
+                series = (exchange.dialect, exchange.operation, OTHER, OTHER, OTHER)
+            durations = self._exchanges.setdefault(series, Durations())
         durations.add(exchange.seconds)
 
     def count_refusal(self, door: str) -> None:
@@ -91,13 +94,15 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
         exchanges = CounterMetricFamily(f"{_PREFIX}_exchanges", "Exchanges that are over.", labels=_LABELS)
-        for series, number in sorted(self._exchanges.items()):
-            exchanges.add_metric(series, number)
+        kinds: dict[Series, Durations] = {}
+        for series, taken in sorted(self._exchanges.items(), key=itemgetter(0)):
+            exchanges.add_metric(series, sum(taken.counts))
+            kinds.setdefault(series[:2], Durations()).take_in(taken)
         yield exchanges
         durations = HistogramMetricFamily(
             f"{_PREFIX}_exchange_duration_seconds", "How long exchanges took.", labels=_LABELS[:2]
         )
-        for kind, taken in sorted(self._durations.items()):
+        for kind, taken in kinds.items():
             durations.add_metric(kind, _cumulative(taken.counts), taken.seconds)
         yield durations
         refused = CounterMetricFamily(f"{_PREFIX}_refused", "Requests that did not get in.", labels=("door",))

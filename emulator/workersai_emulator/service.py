@@ -72,7 +72,7 @@ class Service:
         card = model(call.model)
         if card is None and call.listing is None:
             raise Refused("model.unknown", model=call.model)
-        rule = await self._rule(call)
+        rule = await self._rule(call) if any(self._rule_sets(call)) else None
         effect = None if rule is None else rule.effect
         match effect:
             case ErrorEffect():
@@ -120,8 +120,6 @@ class Service:
 
     async def _rule(self, call: Call) -> Rule | None:
         """The one rule that fires. A batch that was ended by hand goes before all but the request's own."""
-        if not any(self._rule_sets(call)):
-            return None
         by_hand = await self._was_ended_by_hand(call)
         firing = partial(self._fired, call, by_hand=by_hand)
         rule, call.trace.nearly = await self.accounts.store.count(call.account, firing)
@@ -161,8 +159,10 @@ class Service:
         settings = call.settings
         if not settings.queues(card):
             raise Refused("model.no-queue")
-        admission = partial(admit, card, call.inputs, settings)
-        admitted = await self.workbench.aside(admission, large=len(call.body) > LARGE_BODY)
+        if len(call.body) <= LARGE_BODY:
+            admitted = admit(card, call.inputs, settings)
+        else:
+            admitted = await self.workbench.make(partial(admit, card, call.inputs, settings))
         script = effect.script if isinstance(effect, ScriptEffect) else settings.script_for(card.name)
         items = call.inputs["requests"] if admitted.form == "requests" else [call.inputs]
         failures: Mapping[int, str] = {}
@@ -176,14 +176,14 @@ class Service:
             _runnable(call.script or script, runs=admitted.runs),
             form=admitted.form,
             items=admitted.items,
-            outputs=await self._outputs(call, items),
+            outputs=await self._outputs(call, items) if any(self._rule_sets(call)) else {},
             failures=failures,
         )
         return Queued(batch.request_id, batch.model)
 
     async def _outputs(self, call: Call, items: Sequence[Any]) -> dict[int, bytes]:
         """What rules say that items of a batch are answered."""
-        if not any(rules.have_outputs for rules in self._rule_sets(call) if rules):
+        if not any(rules.have_outputs for rules in self._rule_sets(call)):
             return {}
         choosing = partial(self._chosen, call, items)
         chosen = await self.accounts.store.count(call.account, choosing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from workersai_contracts import model
 from workersai_emulator.api.arrival import Arrival
@@ -12,7 +12,7 @@ from workersai_emulator.api.rest import PREFIXES, Rest
 from workersai_emulator.ids import DEVELOPMENT_ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Coroutine, Mapping
 
     from aiohttp.web import BaseRequest
 
@@ -46,22 +46,24 @@ class Dialects:
         self._worker_model = _worker_model(worker_model)
         self._rest = Rest(service, tokens)
 
-    async def answer(self, request: BaseRequest, path: str, query: str, exchange: Exchange) -> Reply:
+    def answer(
+        self, request: BaseRequest, path: str, query: str, exchange: Exchange
+    ) -> Coroutine[Any, Any, Reply]:
         """Answer one request, and write down its dialect; what the remote proxy carries is the binding's."""
         match dialect_of(request.method, path, query, request.headers):
             case "rest":
                 exchange.dialect = "rest"
-                return await self._rest.answer(request, path, query, exchange)
+                return self._rest.answer(request, path, query, exchange)
             case "worker":
                 exchange.dialect = "worker"
-                return await self._worker.answer(request, path, exchange)
+                return self._worker.answer(request, path, exchange)
             case "remote-proxy":
                 exchange.dialect = "binding"
-                return await self._remote_proxy.answer(request, path, exchange)
+                return self._remote_proxy.answer(request, path, exchange)
             case "binding":
                 exchange.dialect = "binding"
                 arrival = Arrival(request, request.method, path, query, request.headers, DEVELOPMENT_ACCOUNT)
-                return await self._binding.answer(arrival, exchange)
+                return self._binding.answer(arrival, exchange)
 
     @cached_property
     def _binding(self) -> Binding:

@@ -112,6 +112,8 @@ class Rest:
             return await (self._run(asked) if request.method == "POST" else self._list(asked, query))
         except Refused as refused:
             return asked.refusal(refused)
+        except BadBody as bad:
+            return asked.refusal(_not_json(account, str(bad)))
 
     async def _run(self, asked: _Asked) -> Reply:
         account, exchange = asked.account, asked.exchange
@@ -121,8 +123,14 @@ class Rest:
             return tool_refusal(400, str(fault))
         queue = asked.queue and asked.form == "native"
         limit = account.settings.payload_bytes if queue else account.settings.body_bytes
-        body = await self._body(asked, limit)
-        model_name, said, raw = await self._inputs(asked, body)
+        body = await read_body(asked.request, limit)
+        aside = self._service.workbench.make if len(body) > LARGE_BODY else None
+        try:
+            parsed = loads(body) if aside is None else await aside(partial(loads, body))
+        except ValueError as bad:
+            model_name, said, raw = _raw_input(asked, body, bad)
+        else:
+            model_name, said, raw = *_inputs(asked, parsed), False
         inputs = _without_options(said)
         exchange.model = model_name
         call = Call(
@@ -138,7 +146,10 @@ class Rest:
             script=wished.script,
             scenario=wished.scenario,
         )
-        await self._observe(exchange, call, limit)
+        if aside is None:
+            observe(exchange, call, limit)
+        else:
+            await aside(partial(observe, exchange, call, limit))
         if "queue-in-body" in exchange.slips:
             exchange.why = exchange.hint = _QUEUE_IN_BODY
         return await self._serve(asked, call)
@@ -156,42 +167,31 @@ class Rest:
             asked.exchange.rule, asked.exchange.nearly = call.trace.rule, call.trace.nearly
         return await rendered(outcome, asked.exchange, partial(_answered, call, asked), asked.refusal)
 
-    async def _body(self, asked: _Asked, limit: int | None) -> bytes:
-        try:
-            return await read_body(asked.request, limit)
-        except BadBody as bad:
-            raise _not_json(asked.account, str(bad)) from None
 
-    async def _observe(self, exchange: Exchange, call: Call, limit: int | None) -> None:
-        job = partial(observe, exchange, call, limit)
-        await self._service.workbench.aside(job, large=len(call.body) > LARGE_BODY)
+def _inputs(asked: _Asked, said: Any) -> tuple[str, Any]:
+    """The model and its inputs. Facts: `sync.run-body`, `openai.run`."""
+    if asked.route.model:
+        return asked.route.model, said
+    if not isinstance(said, dict) or not isinstance(said.get("model"), str):
+        raise refused_input("required properties at '/' are 'model'")
+    if asked.form != "native":
+        return said["model"], said
+    inputs = said.get("input")
+    if inputs is None:
+        inputs = {}
+    if isinstance(inputs, dict) and "options" in said:
+        inputs = {**inputs, "options": said["options"]}
+    return said["model"], inputs
 
-    async def _inputs(self, asked: _Asked, body: bytes) -> tuple[str, Any, bool]:
-        """The model, its inputs, and whether they came raw.
 
-        Facts: `body.not-json`, `sync.run-body`, `sync.raw-body`, `openai.run`.
-        """
-        named = asked.route.model
-        try:
-            said = await self._service.workbench.aside(partial(loads, body), large=len(body) > LARGE_BODY)
-        except ValueError as bad:
-            card = model(named) if named and not asked.queue else None
-            said_json = "json" in asked.request.headers.get("Content-Type", "").lower()
-            if card is None or card.raw_input is None or not body or said_json:
-                raise _not_json(asked.account, str(bad)) from None
-            return named, {card.raw_input: body}, True
-        if named:
-            return named, said, False
-        if not isinstance(said, dict) or not isinstance(said.get("model"), str):
-            raise refused_input("required properties at '/' are 'model'")
-        if asked.form != "native":
-            return said["model"], said, False
-        inputs = said.get("input")
-        if inputs is None:
-            inputs = {}
-        if isinstance(inputs, dict) and "options" in said:
-            inputs = {**inputs, "options": said["options"]}
-        return said["model"], inputs, False
+def _raw_input(asked: _Asked, body: bytes, bad: ValueError) -> tuple[str, Any, bool]:
+    """The model and its one input, which came as it is in place of JSON. Facts: `body.not-json`, `sync.raw-body`."""
+    named = asked.route.model
+    card = model(named) if named and not asked.queue else None
+    said_json = "json" in asked.request.headers.get("Content-Type", "").lower()
+    if card is None or card.raw_input is None or not body or said_json:
+        raise _not_json(asked.account, str(bad)) from None
+    return named, {card.raw_input: body}, True
 
 
 @lru_cache(maxsize=512)

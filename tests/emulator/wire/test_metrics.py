@@ -126,5 +126,5 @@ def test_made_up_names_become_one_series_and_all_together_have_a_bound() -> None
     counted = metrics._exchanges
 
     assert len(counted) == MOST_SERIES + 1
-    assert counted["rest", "run", OTHER, OTHER, OTHER] == 100
+    assert sum(counted["rest", "run", OTHER, OTHER, OTHER].counts) == 100
     assert {series[2] for series in counted} == {OTHER}
