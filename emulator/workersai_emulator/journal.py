@@ -1,4 +1,4 @@
-"""The journal: every exchange of the dialects, without its bodies and without its credentials.
+"""The journal: every exchange of the dialects, without its bodies and without its credentials, and their counts.
 
 It is bounded by bytes and by number; beyond that the oldest exchange goes, whichever account's it is.
 """
@@ -10,11 +10,13 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from workersai_emulator.clock import parse_time, system_now
+from workersai_emulator.counts import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workersai_emulator.api.exchange import Exchange
+    from workersai_emulator.counts import Durations, Series
 
 MAX_BYTES = 32_000_000
 MAX_EXCHANGES = 100_000
@@ -90,7 +92,10 @@ class Journal(Protocol):
         """The exchanges of a filter as soon as there are `count`; those that there are when time is up."""
 
     async def clear(self, account_id: str | None) -> None:
-        """Forget an account's exchanges, or all."""
+        """Forget an account's exchanges, or all; they stay counted."""
+
+    async def counted(self) -> Mapping[Series, Durations]:
+        """All exchanges that there ever were, by series."""
 
 
 class MemoryJournal:
@@ -104,6 +109,7 @@ class MemoryJournal:
         self._kept: OrderedDict[int, Exchange] = OrderedDict()
         self._of_account: dict[str, deque[Exchange]] = {}
         self._news = asyncio.Event()
+        self._counts = Counts()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -118,6 +124,7 @@ class MemoryJournal:
         self._told += 1
         exchange.seq = self._told
         self._bytes += end(exchange)
+        self._counts.count(exchange)
         self._kept[exchange.seq] = exchange
         own = self._of_account.get(exchange.account_id)
         if own is None:
@@ -164,6 +171,10 @@ class MemoryJournal:
             return
         for exchange in self._of_account.pop(account_id, ()):
             self._bytes -= _reckoned(self._kept.pop(exchange.seq))
+
+    async def counted(self) -> Mapping[Series, Durations]:
+        """All exchanges that there ever were, by series."""
+        return self._counts
 
     def _forget_oldest(self) -> None:
         _, oldest = self._kept.popitem(last=False)

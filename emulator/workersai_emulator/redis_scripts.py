@@ -11,6 +11,7 @@ versions are never given twice, so that a record that was forgotten and made ane
 | `batches:`account | its requests by their number |
 | `line`, `sizes`, `total` | which batch was polled longest ago, and how large they are |
 | `journal`, `opinions`, `seq` | the exchanges, and what was said of their gateway logs |
+| `durations` | how many exchanges of each series there ever were in each bucket, and how long they took |
 """
 
 from __future__ import annotations
@@ -136,18 +137,26 @@ if account ~= '' then
   redis.call('SREM', P .. 'accounts', account)
   return
 end
-local stays = {[P .. 'format'] = true, [P .. 'seed'] = true, [P .. 'version'] = true, [P .. 'seq'] = true}
+local stays = {[P .. 'format'] = true, [P .. 'seed'] = true, [P .. 'version'] = true}
+stays[P .. 'seq'], stays[P .. 'durations'] = true, true
 for _, key in ipairs(redis.call('KEYS', P .. '*')) do
   if not stays[key] then redis.call('DEL', key) end
 end
 """
 )
 
-#: P, account, exchange, how many are kept at most → its number.
+#: P, account, exchange, how many are kept at most, its series and another where there is no room, its bucket, how
+#: many microseconds it took, how many counts are kept at most → its number.
 NOTE: Final = """
 local P = ARGV[1]
 local seq = redis.call('INCR', P .. 'seq')
 redis.call('XADD', P .. 'journal', 'MAXLEN', ARGV[4], seq .. '-0', 'account', ARGV[2], 'exchange', ARGV[3])
+local counts, series = P .. 'durations', ARGV[5]
+if redis.call('HEXISTS', counts, series .. ' us') == 0 and redis.call('HLEN', counts) >= tonumber(ARGV[9]) then
+  series = ARGV[6]
+end
+redis.call('HINCRBY', counts, series .. ' ' .. ARGV[7], 1)
+redis.call('HINCRBY', counts, series .. ' us', ARGV[8])
 return seq
 """
 

@@ -132,7 +132,6 @@ class Server:
             exchange.status, exchange.spoiled = reply.status, reply.spoiling is not None
             exchange.seconds = stopwatch() - exchange.started
             if exchange.dialect:
-                self._metrics.count(exchange)
                 await self._note(exchange)
             if self._on_exchange is not None and exchange.dialect:
                 self._on_exchange(exchange)

@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from workersai_emulator import redis_scripts
 from workersai_emulator.clock import stopwatch
+from workersai_emulator.counts import MOST_SERIES, Durations, beyond, bucket_of, series_of
 from workersai_emulator.journal import end
 from workersai_emulator.json_text import dumps, loads
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workersai_emulator.api.exchange import Exchange
+    from workersai_emulator.counts import Series
     from workersai_emulator.journal import Filter
     from workersai_emulator.redis_link import RedisLink
 
 #: Beyond this the oldest exchange goes, whichever account's it is.
 MAX_EXCHANGES: Final = 20_000
+#: A series has a count for each bucket that it needs, and the sum of its durations in microseconds.
+_MOST_COUNTS: Final = MOST_SERIES * 4
+_A_SECOND: Final = 1_000_000
 
 
 class SharedJournal:
@@ -28,8 +35,18 @@ class SharedJournal:
     async def add(self, exchange: Exchange) -> None:
         """See `Journal`."""
         end(exchange)
-        record = _written(exchange)
-        exchange.seq = await self._link.run(redis_scripts.NOTE, exchange.account_id, record, MAX_EXCHANGES)
+        series = series_of(exchange)
+        exchange.seq = await self._link.run(
+            redis_scripts.NOTE,
+            exchange.account_id,
+            _written(exchange),
+            MAX_EXCHANGES,
+            dumps(series),
+            dumps(beyond(series)),
+            bucket_of(exchange.seconds),
+            round(exchange.seconds * _A_SECOND),
+            _MOST_COUNTS,
+        )
 
     async def amend(self, exchange: Exchange) -> None:
         """See `Journal`."""
@@ -59,6 +76,18 @@ class SharedJournal:
     async def clear(self, account_id: str | None) -> None:
         """See `Journal`."""
         await self._link.run(redis_scripts.CLEAR, account_id or "")
+
+    async def counted(self) -> Mapping[Series, Durations]:
+        """See `Journal`."""
+        counted: dict[Series, Durations] = {}
+        for name, number in (await self._link.ask("HGETALL", "durations")).items():
+            series, _, place = name.rpartition(b" ")
+            durations = counted.setdefault(tuple(loads(series)), Durations())
+            if place == b"us":
+                durations.seconds = int(number) / _A_SECOND
+            else:
+                durations.counts[int(place)] = int(number)
+        return counted
 
 
 def _written(exchange: Exchange) -> bytes:

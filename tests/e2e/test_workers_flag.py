@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -44,6 +45,12 @@ class Crew:
         connection.close()
         return reply.status, json.loads(body) if body else None
 
+    def metric(self, name: str) -> float:
+        """What one of them tells of all: the sum of the samples of a metric."""
+        with urlopen(f"http://{self.address}/metrics") as reply:
+            lines = reply.read().decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name + "{"))
+
     def line(self, part: str) -> str:
         """The next line on stderr that has this part."""
         assert self.process.stderr is not None
@@ -63,6 +70,16 @@ def crew(new_state: Callable[[str], str | None], clean_environment: None) -> Cal
                 process.terminate()
 
     return run
+
+
+def test_any_worker_tells_the_metrics_of_all(crew: Callable[..., Any]) -> None:
+    with crew(3) as run:
+        for _ in range(20):
+            assert run.ask("POST", TARGET, {"text": "a"})[0] == 200
+        run.ask("GET", f"/__emulator__/requests?account_id={ACCOUNT}&wait_for=20&timeout=20s")
+        told = [run.metric("workersai_emulator_exchanges_total") for _ in range(8)]
+
+    assert told == [20.0] * 8
 
 
 def test_a_batch_is_every_workers(crew: Any) -> None:

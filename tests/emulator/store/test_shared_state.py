@@ -10,9 +10,11 @@ import pytest
 from opened_stores import A, Opened, opened
 
 from redis_server import redis_server
+from workersai_emulator import shared_journal
 from workersai_emulator.api.exchange import Exchange
 from workersai_emulator.api.gateway_log import GatewayLog
 from workersai_emulator.batches import Batches
+from workersai_emulator.counts import OTHER
 from workersai_emulator.journal import Filter
 from workersai_emulator.lifecycle import begin
 from workersai_emulator.scripts import Script
@@ -195,6 +197,49 @@ async def test_the_journal_is_one_and_counts_on(three: list[Opened]) -> None:
     assert [each.seq for each in await three[0].store.journal.find(None)] == [4]
     await three[0].store.journal.add(over())
     assert [each.seq for each in await three[1].store.journal.find(A)] == [5]
+
+
+async def test_exchanges_of_all_processes_are_counted_together(three: list[Opened]) -> None:
+    for number, world in enumerate(three):
+        for seconds in (0.0005, 0.3, 99.0):
+            exchange = Exchange(
+                "POST", "/", 0.0, "rest", A, "run", M3, status=200, seconds=seconds + number / 1e4
+            )
+            await world.store.journal.add(exchange)
+    await three[0].store.journal.add(
+        Exchange("POST", "/", 0.0, "rest", A, "run", "@cf/made/up", status=400, code=7000)
+    )
+    await three[0].accounts.reset(None)
+
+    counted = await three[1].store.journal.counted()
+
+    durations = counted["rest", "run", M3, "200", ""]
+    assert (durations.counts[0], durations.counts[8], durations.counts[-1], sum(durations.counts)) == (
+        3,
+        3,
+        3,
+        9,
+    )
+    assert durations.seconds == pytest.approx(3 * 99.3005 + 3 * 0.0003, abs=1e-6)
+    assert sum(counted["rest", "run", OTHER, "400", "7000"].counts) == 1
+    assert len(counted) == 2
+
+
+async def test_a_series_for_which_there_is_no_room_is_counted_with_others(
+    three: list[Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_journal, "_MOST_COUNTS", 4)
+    for status in (200, 201, 202, 203, 200):
+        exchange = Exchange("POST", "/", 0.0, "rest", A, "run", M3, status=status)
+        await three[0].store.journal.add(exchange)
+
+    counted = await three[1].store.journal.counted()
+
+    assert {series[3]: sum(durations.counts) for series, durations in counted.items()} == {
+        "200": 2,
+        "201": 1,
+        OTHER: 2,
+    }
 
 
 async def test_a_waiter_hears_of_exchanges_of_other_processes(three: list[Opened]) -> None:

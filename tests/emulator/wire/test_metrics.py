@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from workersai_emulator.api.exchange import Exchange
-from workersai_emulator.metrics import BUCKETS, MOST_SERIES, OTHER, Metrics
+from workersai_emulator.counts import BUCKETS, MOST_SERIES, OTHER, Counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,15 +116,21 @@ def test_looking_at_them_changes_nothing(fresh: Any) -> None:
 
 
 def test_made_up_names_become_one_series_and_all_together_have_a_bound() -> None:
-    metrics = Metrics(None)  # type: ignore[arg-type] # which is asked for the rest only
+    counts = Counts()
     for number in range(MOST_SERIES + 100):
-        exchange = Exchange(
-            "POST", "/", 0.0, dialect="rest", operation="run", status=number, model=f"@cf/x/{number}"
+        counts.count(
+            Exchange(
+                "POST", "/", 0.0, dialect="rest", operation="run", status=number, model=f"@cf/x/{number}"
+            )
         )
-        metrics.count(exchange)
 
-    counted = metrics._exchanges
+    assert len(counts) == MOST_SERIES + 1
+    assert sum(counts["rest", "run", OTHER, OTHER, OTHER].counts) == 100
+    assert {series[2] for series in counts} == {OTHER}
 
-    assert len(counted) == MOST_SERIES + 1
-    assert sum(counted["rest", "run", OTHER, OTHER, OTHER].counts) == 100
-    assert {series[2] for series in counted} == {OTHER}
+
+def test_a_reset_forgets_no_count(fresh: Any) -> None:
+    fresh.run({"text": "a"})
+    fresh.control("POST", "reset")
+
+    assert [value for _, value in _samples(fresh, "workersai_emulator_exchanges_total")] == [1]
