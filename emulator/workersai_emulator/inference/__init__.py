@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workersai_emulator.inference.answering import answers, generate, read_only
     from workersai_emulator.inference.chosen import NOTHING
     from workersai_emulator.inference.event import Event
-    from workersai_emulator.inference.forms import Form
+    from workersai_emulator.inference.forms import TextForm
     from workersai_emulator.inference.generation import token_limit
     from workersai_emulator.inference.given_texts import is_tokens, read_texts
     from workersai_emulator.inference.inputs import cost, texts_of, whole_number
@@ -26,7 +26,7 @@ __all__ = [
     "Answer",
     "CannotMeet",
     "Event",
-    "Form",
+    "TextForm",
     "Usage",
     "answers",
     "cost",
@@ -46,7 +46,7 @@ _HOMES: Final = {
     "Answer": "answer",
     "CannotMeet": "json_mode",
     "Event": "event",
-    "Form": "forms",
+    "TextForm": "forms",
     "NOTHING": "chosen",
     "Usage": "tokens",
     "answers": "answering",

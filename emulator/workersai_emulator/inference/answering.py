@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from workersai_emulator.inference.answer import Answer
 from workersai_emulator.inference.chosen import NOTHING, completed, read_chosen
 from workersai_emulator.inference.descriptions import description
-from workersai_emulator.inference.forms import Form, choices_wanted, put, shape_of, usage_of
+from workersai_emulator.inference.forms import TextForm, choices_wanted, put, shape_of, usage_of
 from workersai_emulator.inference.generation import written
 from workersai_emulator.inference.images import image
 from workersai_emulator.inference.inputs import (
@@ -110,7 +110,7 @@ def _translated(card: ModelCard, item: Mapping[str, Any]) -> Answer:
     return Answer(dumps({"translations": told} if several else {"translated_text": told[0]}), usage)
 
 
-def generate(card: ModelCard, inputs: Mapping[str, Any], form: Form, chosen: Any = NOTHING) -> Answer:
+def generate(card: ModelCard, inputs: Mapping[str, Any], form: TextForm, chosen: Any = NOTHING) -> Answer:
     """Return one run of a text model in one form: `native`, `chat` or `responses`.
 
     A `chosen` output is taken in place of what the model would write. In the native form it comes out as it

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workersai_emulator.inference.tools import ToolCall
 
 #: `native` is the model's own form: that of its card.
-Form = Literal["native", "chat", "responses"]
+TextForm = Literal["native", "chat", "responses"]
 Shape = Literal["response", "choices", "output"]
 
 #: The time in every reply that has one, 2025-01-01T00:00:00Z: the same request gets the same bytes.
@@ -27,7 +27,7 @@ CREATED: Final = 1_735_689_600
 MOST_CHOICES: Final = 128
 
 
-def shape_of(card: ModelCard, item: Mapping[str, Any], form: Form) -> Shape:
+def shape_of(card: ModelCard, item: Mapping[str, Any], form: TextForm) -> Shape:
     """Return what the answer is made of. Facts: `models.choices`, `sync.gpt-oss`.
 
     gpt-oss by itself answers a response object to `input`, and a chat completion to messages or a prompt.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from workersai_emulator.inference.chosen import NOTHING, read_chosen
 from workersai_emulator.inference.event import Event
 from workersai_emulator.inference.forms import (
-    Form,
+    TextForm,
     chat_calls,
     choices_wanted,
     completion_head,
@@ -48,7 +48,7 @@ class Stream(NamedTuple):
     usage: Usage
 
 
-def stream(card: ModelCard, inputs: Mapping[str, Any], form: Form, chosen: Any = NOTHING) -> Stream:
+def stream(card: ModelCard, inputs: Mapping[str, Any], form: TextForm, chosen: Any = NOTHING) -> Stream:
     """Return one text generation as a stream, in one form.
 
     A `chosen` output is streamed in that form too; one that is no text generation is the only event. Facts:

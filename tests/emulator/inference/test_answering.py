@@ -13,7 +13,7 @@ from workersai_emulator import embed
 from workersai_emulator.inference import (
     NOTHING,
     CannotMeet,
-    Form,
+    TextForm,
     Usage,
     answers,
     cost,
@@ -312,7 +312,7 @@ def test_any_object_at_all_gets_an_image(item: dict[str, Any]) -> None:
 
 @given(ITEMS, st.just(NOTHING) | CHOSEN, st.sampled_from(["native", "chat", "responses"]))
 def test_any_object_at_all_gets_text_in_any_form_whole_and_streamed(
-    item: dict[str, Any], chosen: Any, form: Form
+    item: dict[str, Any], chosen: Any, form: TextForm
 ) -> None:
     for card in (LLAMA_3, LLAMA_4, GPT_OSS):
         try:

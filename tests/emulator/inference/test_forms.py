@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workersai_contracts import ModelCard, model
-from workersai_emulator.inference import NOTHING, Form, Usage, generate
+from workersai_emulator.inference import NOTHING, TextForm, Usage, generate
 
 LLAMA = model("@cf/meta/llama-3.3-70b-instruct-fp8-fast")
 QWEN = model("@cf/qwen/qwen3-30b-a3b-fp8")
@@ -22,7 +22,7 @@ WEATHER = {"messages": [{"role": "user", "content": "The weather?"}], "tools": T
 TEXT = "[placeholder by @cf/meta/llama-3.3-70b-instruct-fp8-fast] Hello"
 
 
-def told(card: ModelCard, item: dict[str, Any], form: Form, chosen: Any = NOTHING) -> Any:
+def told(card: ModelCard, item: dict[str, Any], form: TextForm, chosen: Any = NOTHING) -> Any:
     answer = generate(card, item, form, chosen)
     assert answer.content_type == "application/json"
     return json.loads(answer.result)
@@ -76,7 +76,7 @@ def test_native_tool_calls_have_their_arguments_as_a_value_and_no_response() -> 
 
 
 @pytest.mark.parametrize(("card", "form"), [(QWEN, "native"), (LLAMA, "chat")], ids=["native", "chat"])
-def test_tool_calls_of_a_choice_have_their_arguments_as_json_text(card: ModelCard, form: Form) -> None:
+def test_tool_calls_of_a_choice_have_their_arguments_as_json_text(card: ModelCard, form: TextForm) -> None:
     [choice] = told(card, WEATHER, form)["choices"]
     [call] = choice["message"].pop("tool_calls")
     assert choice == {
@@ -170,7 +170,7 @@ def test_a_chosen_output_comes_in_the_form_asked_for(
 
 @pytest.mark.parametrize("chosen", [{"odd": 1}, [1], None, 5, {"choices": []}], ids=repr)
 @pytest.mark.parametrize("form", ["chat", "responses"])
-def test_what_is_no_text_generation_comes_out_as_it_is(form: Form, chosen: Any) -> None:
+def test_what_is_no_text_generation_comes_out_as_it_is(form: TextForm, chosen: Any) -> None:
     answer = generate(LLAMA, {"prompt": "x" * 48}, form, chosen)
     assert (json.loads(answer.result), answer.usage) == (chosen, Usage(10, 0))
 

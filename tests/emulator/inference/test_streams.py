@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workersai_contracts import ModelCard, model
-from workersai_emulator.inference import NOTHING, Event, Form, Usage, generate, stream
+from workersai_emulator.inference import NOTHING, Event, TextForm, Usage, generate, stream
 
 LLAMA = model("@cf/meta/llama-3.3-70b-instruct-fp8-fast")
 QWEN = model("@cf/qwen/qwen3-30b-a3b-fp8")
@@ -23,7 +23,9 @@ HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 USAGE = {"prompt_tokens": 2, "completion_tokens": 14, "total_tokens": 16}
 
 
-def events(card: ModelCard, item: dict[str, Any], form: Form, chosen: Any = NOTHING) -> list[dict[str, Any]]:
+def events(
+    card: ModelCard, item: dict[str, Any], form: TextForm, chosen: Any = NOTHING
+) -> list[dict[str, Any]]:
     return [json.loads(event.data) for event in stream(card, item, form, chosen).events]
 
 
@@ -174,7 +176,7 @@ def test_a_chosen_output_that_is_no_text_is_the_only_event() -> None:
     "text", ["", " ", "  two  blanks ", "line\nbreak\n", "no-blank", "\u200b é 学习"], ids=repr
 )
 @pytest.mark.parametrize("form", ["native", "chat", "responses"])
-def test_the_pieces_of_a_stream_are_the_text(form: Form, text: str) -> None:
+def test_the_pieces_of_a_stream_are_the_text(form: TextForm, text: str) -> None:
     told = events(LLAMA, {"prompt": "Hi"}, form, text)
     if form == "native":
         joined = "".join(event["response"] for event in told)
@@ -186,7 +188,7 @@ def test_the_pieces_of_a_stream_are_the_text(form: Form, text: str) -> None:
 
 
 def test_a_stream_and_its_answer_used_the_same() -> None:
-    forms: tuple[Form, ...] = ("native", "chat", "responses")
+    forms: tuple[TextForm, ...] = ("native", "chat", "responses")
     for card in (LLAMA, QWEN, GPT_OSS):
         for form in forms:
             assert stream(card, WEATHER, form).usage == generate(card, WEATHER, form).usage
