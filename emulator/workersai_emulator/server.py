@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 METRICS_PATHS = frozenset({"/metrics", f"{CONTROL_PREFIX}metrics"})
 #: How often is looked whether replies under way are out, and what a handler gets that is ended before its end.
 _LOOK_SECONDS, _LAST_SECONDS = 0.01, 0.05
+#: How many turns everybody else has between two pieces of a reply: as many as a poll takes from arriving to leaving.
+_TURNS = 4
 _log = logging.getLogger(__name__)
 
 
@@ -184,7 +186,8 @@ class Server:
         async with aclosing(reply.body) as pieces:
             async for piece in pieces:
                 await response.write(piece)
-                await pause(0)  # whatever else has arrived is answered before the next
+                for _ in range(_TURNS):
+                    await pause(0)
         await self._store.kept()
         await response.write_eof()
         return response

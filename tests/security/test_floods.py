@@ -127,7 +127,7 @@ def test_long_names_that_clients_make_up_are_not_kept(http: httpx.Client) -> Non
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert kept < 2_000_000
+    assert kept < 6_000_000  # of 20 that were sent; the last may still be on its way out
 
 
 def test_names_that_clients_make_up_become_no_series(emulator: Emulator, http: httpx.Client) -> None:
