@@ -37,10 +37,13 @@ test-stores: $(READY) ## the wire's tests with state in a file and in a Redis in
 	@WORKERSAI_TEST_STATE=file $(BIN)/python -m pytest -q -n auto tests/emulator/wire
 	@WORKERSAI_TEST_STATE=redis $(BIN)/python -m pytest -q -n auto tests/emulator/wire
 
-test-lowest:     ## the wire's and the client's tests with the oldest libraries that are allowed
-	@$(PYTHON) -m venv --clear .lowest && .lowest/bin/python -m pip install -qq uv
-	@.lowest/bin/python -m uv pip install -q --python .lowest/bin/python --resolution lowest-direct --editable .
-	@.lowest/bin/python -m uv pip install -q --python .lowest/bin/python --group dev
+.lowest/.ready: pyproject.toml
+	@$(PYTHON) -m venv --clear .lowest && .lowest/bin/python -m pip install -qq --upgrade pip
+	@$(PYTHON) -c 'import tomllib; told = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; print(*(one.partition(";")[0].replace(">=", "==") for one in told), sep="\n")' > .lowest/oldest.txt
+	@.lowest/bin/python -m pip install -qq --constraint .lowest/oldest.txt --editable . --group dev
+	@touch $@
+
+test-lowest: .lowest/.ready ## the wire's and the client's tests with the oldest libraries that are allowed
 	@.lowest/bin/python -m pytest -q -n auto tests/emulator/wire tests/client
 
 test-oracle: $(READY) ## compare with the service's own public validator; needs Node
