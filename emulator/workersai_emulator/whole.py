@@ -1,7 +1,7 @@
-"""Whole replies: head and body go out in one piece, which costs a third of the library's general way.
+"""Whole replies: head and body go out in one piece, which takes a tenth off a poll.
 
-That way stays for all that is uncommon: replies in pieces, without a body or with headers that a rule or a recording
-chose, and HTTP/1.0. What both write is the same, byte for byte.
+The library's general way stays for all that is uncommon: replies in pieces, without a body or with headers that a
+rule or a recording chose, and HTTP/1.0. What both write is the same, byte for byte.
 """
 
 from __future__ import annotations
