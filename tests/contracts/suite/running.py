@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from workersai_contracts import errors
+from workersai_contracts import assumptions, errors
 from workersai_contracts.exchanges import EXCHANGES, LIFECYCLES, Exchange
 from workersai_contracts.findings import Finding, Verdict, verdicts
 from workersai_contracts.suite import test_exchanges, test_lifecycles, test_open_facts, test_worker
@@ -21,6 +21,13 @@ from workersai_contracts.target import Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+#: What every open fact can be told to be instead of its default.
+ALTERNATIVES = [
+    (fact.id, alternative)
+    for fact in assumptions().values()
+    for alternative in fact.alternatives
+    if alternative != fact.default
+]
 PARAMETERS: dict[str, Iterable[Any]] = {
     "exchange": EXCHANGES,
     "lifecycle": LIFECYCLES,

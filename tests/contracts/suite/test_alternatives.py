@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from running import run, target
+from running import ALTERNATIVES, run, target
 
 from workersai_contracts import assumptions
 from workersai_contracts.report import as_settings, as_text
@@ -13,12 +13,6 @@ from workersai_emulator import Emulator
 
 pytestmark = pytest.mark.differences
 
-ALTERNATIVES = [
-    (fact.id, alternative)
-    for fact in assumptions().values()
-    for alternative in fact.alternatives
-    if alternative != fact.default
-]
 # gpt-oss was seen to check its items at submit: a target that checks all items at run time contradicts that.
 CONTRADICTED = {("submit.validation", "run"): {"batch.gpt-oss"}}
 

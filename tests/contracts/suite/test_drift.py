@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lying_proxy import LyingProxy
-from running import target
+from running import ALTERNATIVES, target
 from test_verify_command import verify
 
 from workersai_contracts import assumptions
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.differences
 
-ALTERNATIVES = [
-    (fact.id, alternative)
-    for fact in assumptions().values()
-    for alternative in fact.alternatives
-    if alternative != fact.default
-]
 #: Probes that send tens of megabytes are made only where it is about them.
 LARGE = {"submit.too-large", "body.limit"}
 
